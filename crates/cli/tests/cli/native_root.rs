@@ -1,6 +1,6 @@
 //! Sandboxes with a native root that never ran.
 
-use crate::support::{TestHome, host_architecture, tar};
+use crate::support::{Said, TestHome, host_architecture, tar};
 
 /// Bytes of the large file, of which none is on a disk of a sandbox.
 const LARGE_BYTES: usize = 8 << 20;
@@ -87,6 +87,58 @@ fn a_native_root_has_the_images_files_and_takes_no_space_for_them() {
 
     printed(&home, &["snapshot", "prune", "--all", "--force", "box"]);
     assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
+}
+
+#[test]
+fn a_native_root_has_127_layers_and_what_was_copied_in() {
+    const LAYERS: usize = 127;
+    let home = TestHome::new();
+    let content = |layer: usize| layer.to_string().repeat(3000);
+    let layers = (0..LAYERS).map(|layer| {
+        let own = format!("layer-{layer}");
+        let content = content(layer).into_bytes();
+        tar(&[(&*own, content.clone()), ("newest", content)])
+    });
+    home.load_layers("app", &host_architecture(), layers.collect());
+    let text = |name: &str| home.path().join(name).to_str().expect("text").to_owned();
+    // What is not a certificate is not passed on, but no byte in it is looked at.
+    let authorities = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    std::fs::write(text("authorities.pem"), authorities).expect("written");
+    std::fs::write(text("file"), "copied").expect("written");
+    let copied = format!("{}:/srv/copied", text("file"));
+    let create = [
+        "create",
+        "-q",
+        "--name",
+        "box",
+        "--native-root",
+        "--upper-size",
+        "64M",
+        "--host-ca",
+        "--mkdir",
+        "/srv",
+        "--copy",
+        &copied,
+        "app",
+        "true",
+    ];
+    let mut line = home.command(&create);
+    line.env("SSL_CERT_FILE", text("authorities.pem"));
+    let said = Said::from_output(&line.output().expect("started"));
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    printed(&home, &["snapshot", "create", "box@a"]);
+    for sandbox in ["box", "box@a"] {
+        let file = |path: &str| printed(&home, &["fs", "cat", sandbox, path]);
+        for layer in [0, 1, 63, LAYERS - 1] {
+            assert!(
+                file(&format!("/layer-{layer}")) == content(layer),
+                "{layer}"
+            );
+        }
+        assert!(file("/newest") == content(LAYERS - 1));
+        assert_eq!(file("/srv/copied"), "copied");
+        assert_eq!(file("/etc/msb/host-ca.pem"), authorities);
+    }
 }
 
 #[test]

@@ -44,18 +44,29 @@ impl TestHome {
 
     /// Loads an image with one layer into the store.
     pub(crate) fn load_layer(&self, name: &str, architecture: &str, layer: Vec<u8>) {
+        self.load_layers(name, architecture, vec![layer]);
+    }
+
+    /// Loads an image with layers, the base first, into the store.
+    pub(crate) fn load_layers(&self, name: &str, architecture: &str, layers: Vec<Vec<u8>>) {
+        let digests = layers
+            .iter()
+            .map(|layer| Digest::compute(layer).to_string());
+        let diff_ids: Vec<String> = digests.collect();
+        let names: Vec<String> = (0..layers.len()).map(|n| format!("{n}.tar")).collect();
         let config = json!({
             "architecture": architecture,
             "os": "linux",
             "config": {"Cmd": ["/bin/true"]},
-            "rootfs": {"type": "layers", "diff_ids": [Digest::compute(&layer).to_string()]},
+            "rootfs": {"type": "layers", "diff_ids": diff_ids},
         });
-        let manifest = json!([{"Config": "config.json", "Layers": ["layer.tar"]}]);
-        let archive = tar(&[
+        let manifest = json!([{"Config": "config.json", "Layers": names}]);
+        let mut files = vec![
             ("manifest.json", manifest.to_string().into_bytes()),
             ("config.json", config.to_string().into_bytes()),
-            ("layer.tar", layer),
-        ]);
+        ];
+        files.extend(names.iter().map(String::as_str).zip(layers));
+        let archive = tar(&files);
         let path = self.directory.path().join("image.tar");
         fs::write(&path, archive).expect("written");
         let platform = format!("linux/{architecture}");
