@@ -10,9 +10,9 @@ use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::supervisor_client::SupervisorClient;
 use crate::v1::{
     Attach, CutDiskReply, CutDiskRequest, DiskErrorsRequest, DiskFailure, Exec, ExecInput,
-    HelloReply, HelloRequest, PauseRequest, PowerOffRequest, ResizeRequest, ShutdownRequest,
-    SignalJobRequest, SignalRequest, StatsReply, StatsRequest, StopFirst, UnpauseRequest,
-    WatchDisksRequest, WindowSize, exec_input,
+    HelloReply, HelloRequest, PauseRequest, PowerOffRequest, ReplaceMergedRequest, ResizeRequest,
+    ShutdownRequest, SignalJobRequest, SignalRequest, StatsReply, StatsRequest, StopFirst,
+    UnpauseRequest, WatchDisksRequest, WindowSize, exec_input,
 };
 use crate::{
     ClientError, Connection, Heartbeat, MESSAGE_MAX_BYTES, OLDEST_VERSION, VERSION, check_length,
@@ -251,6 +251,24 @@ impl Client {
         };
         let reply = self.supervisor.cut_disk(request).await;
         Ok(reply.map_err(ClientError::for_cut)?.into_inner())
+    }
+
+    /// Has the writable disk, which is one of generations, use the generation `into` instead of those that
+    /// were merged into it, durably. Identifiers are 16 bytes.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call,
+    /// [`Cut`](ClientError::Cut) with the reason if the disk stays as it is.
+    pub async fn replace_merged(
+        &mut self,
+        merged: impl IntoIterator<Item = [u8; 16]>,
+        into: [u8; 16],
+    ) -> Result<(), ClientError> {
+        let merged = merged.into_iter().map(|id| id.to_vec().into()).collect();
+        let into = into.to_vec().into();
+        let request = ReplaceMergedRequest { merged, into };
+        let reply = self.supervisor.replace_merged(request).await;
+        reply.map_err(ClientError::for_merge).map(drop)
     }
 
     /// Ends the machine at once, after [`shutdown`](Self::shutdown). Returns when the machine has

@@ -58,7 +58,7 @@ pub enum ClientError {
         /// The supervisor's message, with the duration of the silence.
         message: String,
     },
-    /// The sandbox's process cannot cut its disk.
+    /// The sandbox's process cannot cut its disk, or use merged generations.
     #[error("{message}")]
     Cut {
         /// One line: what failed, and why.
@@ -109,11 +109,20 @@ impl ClientError {
 
     /// Converts the status of a cut, which the sandbox's process itself refuses.
     pub(crate) fn for_cut(status: Status) -> Self {
+        Self::for_disk("the cut of the disk", status)
+    }
+
+    /// Converts the status of a merge, which the sandbox's process itself refuses.
+    pub(crate) fn for_merge(status: Status) -> Self {
+        Self::for_disk("the merge of generations", status)
+    }
+
+    fn for_disk(call: &'static str, status: Status) -> Self {
         match status.code() {
             Code::FailedPrecondition | Code::ResourceExhausted | Code::Internal => Self::Cut {
                 message: status.message().to_owned(),
             },
-            _ => Self::for_call("the cut of the disk")(status),
+            _ => Self::for_call(call)(status),
         }
     }
 

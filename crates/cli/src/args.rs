@@ -6,9 +6,9 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::commands::{
     apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
     doctor, exec, fork, fs, history, image, images, inspect, jobs, kill, limits, load, login,
-    logout, logs, man, network, pause, port, prune, ps, pull, push, rename, restart, rm, rollback,
-    run, save, share, snapshot, start, stats, stop, system_prune, tag, top, update, version, vmm,
-    volume, wait,
+    logout, logs, man, merge, network, pause, port, prune, ps, pull, push, rename, restart, rm,
+    rollback, run, save, share, snapshot, start, stats, stop, system_prune, tag, top, update,
+    version, vmm, volume, wait,
 };
 
 /// Run any OCI image in a microVM.
@@ -46,15 +46,17 @@ pub(crate) const VMM_COMMAND: &str = "__vmm";
 pub(crate) const NETWORK_COMMAND: &str = "__network";
 /// The command that serves a shared directory.
 pub(crate) const SHARE_COMMAND: &str = "__share";
+/// The command that merges generations of a sandbox's disk in the background.
+pub(crate) const MERGE_COMMAND: &str = "__merge";
 
-/// Returns true if a command line, without the program's name, is that of a process of a machine.
-/// Only options may stand before the command.
-pub(crate) fn is_of_a_machine(mut words: impl Iterator<Item = OsString>) -> bool {
+/// Returns true if a command line, without the program's name, is that of a process that msb starts by
+/// itself. Only options may stand before the command.
+pub(crate) fn is_of_msb(mut words: impl Iterator<Item = OsString>) -> bool {
     while let Some(word) = words.next() {
         if word == "--home" {
             words.next();
         } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return [VMM_COMMAND, NETWORK_COMMAND, SHARE_COMMAND]
+            return [VMM_COMMAND, NETWORK_COMMAND, SHARE_COMMAND, MERGE_COMMAND]
                 .iter()
                 .any(|name| word == *name);
         }
@@ -138,6 +140,9 @@ pub(crate) enum Command {
     /// The process that serves a shared directory
     #[command(name = SHARE_COMMAND, hide = true)]
     Share(share::Arguments),
+    /// The process that merges generations of a sandbox's disk
+    #[command(name = MERGE_COMMAND, hide = true)]
+    Merge(merge::Arguments),
 }
 
 /// The commands for sandboxes.
@@ -237,10 +242,11 @@ mod tests {
 
     #[test]
     fn a_process_of_a_machine_is_known_by_its_command() {
-        let known = |line: &str| is_of_a_machine(line.split(' ').map(OsString::from));
+        let known = |line: &str| is_of_msb(line.split(' ').map(OsString::from));
         assert!(known("--home /h __vmm --qemu q /d"));
         assert!(known("--home=/h -q __network /d"));
         assert!(known("__share /d 0"));
+        assert!(known("--home /h __merge 0f"));
         assert!(!known("exec name __vmm"));
         assert!(!known("--home __vmm ps"));
         assert!(!known("--home"));

@@ -9,7 +9,7 @@ use std::io::{self, IoSliceMut};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use generations::{FileStorage, State};
+use generations::{FileStorage, GenerationId, State};
 use tokio::sync::oneshot;
 
 use crate::supervisor;
@@ -94,6 +94,9 @@ pub(crate) enum CutDiskError {
     /// The disk cannot be set to another state.
     #[error("cannot set the writable disk to another state: {0}")]
     RollBack(String),
+    /// The disk cannot use the generation that others were merged into.
+    #[error("cannot replace merged generations of the writable disk: {0}")]
+    Merge(String),
     /// The machine ends.
     #[error("the writable disk is not served any more")]
     Ended,
@@ -120,6 +123,14 @@ enum Order {
     Cut(CutOrder),
     Flush(SyncSender<Outcome<()>>),
     RollBack(State, oneshot::Sender<Outcome<()>>),
+    ReplaceMerged(Merged, oneshot::Sender<Outcome<()>>),
+}
+
+/// Generations, the oldest first, and the one that they were merged into.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub(crate) from: Vec<GenerationId>,
+    pub(crate) into: GenerationId,
 }
 
 /// The order to cut the disk.
@@ -158,8 +169,21 @@ impl DiskOrders {
     /// Sets the disk to a state, and waits until that is durable. The disk keeps its size: a smaller state
     /// is followed by zeros. Nobody may use the disk meanwhile.
     pub(crate) async fn roll_back(&self, state: State) -> Outcome<()> {
+        self.ordered(|told| Order::RollBack(state, told)).await
+    }
+
+    /// Has the disk use the generation that others were merged into, and waits until that is durable.
+    pub(crate) async fn replace_merged(&self, merged: Merged) -> Outcome<()> {
+        self.ordered(|told| Order::ReplaceMerged(merged, told))
+            .await
+    }
+
+    async fn ordered(
+        &self,
+        order: impl FnOnce(oneshot::Sender<Outcome<()>>) -> Order,
+    ) -> Outcome<()> {
         let (told, done) = oneshot::channel();
-        let sent = self.0.send(Order::RollBack(state, told));
+        let sent = self.0.send(order(told));
         sent.map_err(|_| CutDiskError::Ended)?;
         done.await.unwrap_or(Err(CutDiskError::Ended))
     }
@@ -198,6 +222,10 @@ impl DiskWork {
                 Order::RollBack(state, told) => {
                     // Whoever asked may be gone.
                     let _ = told.send(roll_back(disk, &state));
+                }
+                Order::ReplaceMerged(merged, told) => {
+                    // Whoever asked may be gone.
+                    let _ = told.send(replace_merged(disk, &merged));
                 }
             }
         }
@@ -261,6 +289,14 @@ fn roll_back(disk: &SharedDisk, state: &State) -> Outcome<()> {
     let mut disk = disk.lock().map_err(|error| failed(&error))?;
     disk.roll_back(state).map_err(|error| failed(&error))?;
     disk.grow(size_bytes).map_err(|error| failed(&error))?;
+    disk.flush().map_err(|error| failed(&error))
+}
+
+fn replace_merged(disk: &SharedDisk, merged: &Merged) -> Outcome<()> {
+    let failed = |error: &dyn ToString| CutDiskError::Merge(error.to_string());
+    let mut disk = disk.lock().map_err(|error| failed(&error))?;
+    let replaced = disk.replace_merged(&merged.from, merged.into);
+    replaced.map_err(|error| failed(&error))?;
     disk.flush().map_err(|error| failed(&error))
 }
 
@@ -336,6 +372,49 @@ mod tests {
         longer.size_bytes *= 2;
         let refused = orders.roll_back(longer).await.expect_err("it is longer");
         assert!(refused.to_string().contains("4194304 bytes"), "{refused}");
+        drop(orders);
+        worker.join().expect("no panic");
+    }
+
+    #[tokio::test]
+    async fn a_served_disk_uses_what_its_generations_were_merged_into() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
+        let id = pool.new_disk_id().expect("random bytes");
+        pool.create_disk(id, SIZE_BYTES).expect("made");
+        let mut disk = pool.open_disk(id).expect("opened");
+        for letter in *b"abc" {
+            let offset_bytes = 4096 * u64::from(letter % 2);
+            disk.write(&[letter; 4096], offset_bytes).expect("written");
+            disk.cut().expect("cut");
+        }
+        disk.flush().expect("flushed");
+        let mut shared = SharedDisk::new(disk);
+        let (orders, work) = disk_orders();
+        let worker = std::thread::spawn({
+            let shared = shared.clone();
+            move || work.carry_out(&shared)
+        });
+        let from = pool.sealed_state(id).expect("read").generations;
+        let into = pool.merge(&from).expect("merged");
+        nbd_server::Disk::write(&mut shared, b"while", 8192).expect("written");
+        let merged = |from: &[GenerationId], into| Merged {
+            from: from.to_vec(),
+            into,
+        };
+        let replaced = orders.replace_merged(merged(&from, into)).await;
+        replaced.expect("replaced");
+        // Nothing lists the three any more, and the disk needs none of their files.
+        assert!(!pool.remove_unlisted(&[]).expect("removed").is_empty());
+        let mut bytes = [0; 8197];
+        let read = shared.lock().expect("whole").read(&mut bytes, 0);
+        read.expect("read");
+        let expected = [[b'b'; 4096], [b'c'; 4096]].concat();
+        assert_eq!(bytes.split_at(8192), (&*expected, &b"while"[..]));
+        assert_eq!(shared.lock().expect("whole").generation_count(), 2);
+        let again = orders.replace_merged(merged(&from, into)).await;
+        let error = again.expect_err("it has none of them").to_string();
+        assert!(error.contains("cannot replace merged"), "{error}");
         drop(orders);
         worker.join().expect("no panic");
     }

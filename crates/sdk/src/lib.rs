@@ -45,6 +45,7 @@ mod images;
 mod inspect;
 mod jobs;
 mod logs;
+mod merging;
 mod mount;
 mod names;
 mod network;

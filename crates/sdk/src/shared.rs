@@ -104,7 +104,10 @@ impl Shared {
     ) -> Result<SandboxAtRest, Error> {
         self.ready().await?;
         let at_rest = sandbox.at_rest(can_freeze).await;
-        at_rest.map_err(|error| self.in_home(error.into()))
+        let at_rest = at_rest.map_err(|error| self.in_home(error.into()))?;
+        // The disk of a running one may have been cut.
+        self.merge_after_cut(sandbox).await;
+        Ok(at_rest)
     }
 
     /// Returns a sandbox as [`Shared::at_rest`] does; as it is in a snapshot, if one is named.

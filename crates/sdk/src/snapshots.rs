@@ -174,8 +174,8 @@ impl SnapshotInfo {
     }
 }
 
-/// The snapshots of a sandbox's files. They are taken, read, verified and removed while the sandbox runs
-/// or not; merging takes a stopped one.
+/// The snapshots of a sandbox's files. They are taken, read, verified, removed and merged while the
+/// sandbox runs or not.
 ///
 /// ```no_run
 /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
@@ -232,7 +232,10 @@ impl Snapshots {
             handle.shared.ready().await?;
             let stored = handle.stored();
             match stored.take_snapshot(draft, options.freeze).await {
-                Ok(taken) => Ok(SnapshotInfo::new(&stored, taken)),
+                Ok(taken) => {
+                    handle.shared.merge_after_cut(&stored).await;
+                    Ok(SnapshotInfo::new(&stored, taken))
+                }
                 Err(error) => Err(handle.shared.in_home(error.into())),
             }
         })
@@ -288,7 +291,13 @@ impl Snapshots {
     /// [`NotFound`](crate::ErrorKind::NotFound).
     pub fn remove(&self, name: &str) -> Operation<()> {
         let name = name.to_owned();
-        self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?))
+        let handle = Arc::clone(&self.handle);
+        let removed = self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?));
+        Operation::new(async move {
+            removed.await?;
+            handle.shared.merge_after_removal(&handle.stored()).await;
+            Ok(())
+        })
     }
 
     /// Reads a snapshot as a whole and compares it with its digest; without a
@@ -307,14 +316,31 @@ impl Snapshots {
         })
     }
 
-    /// Merges parts of the stopped sandbox's disk that no snapshot needs apart, and returns the number of
-    /// bytes that this frees. Neither the files nor a snapshot change.
+    /// Merges parts of the sandbox's disk, running or not, that no snapshot needs apart, and returns the
+    /// number of bytes that this frees. Neither the files nor a snapshot change.
     ///
     /// # Errors
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
     /// [`OutOfSpace`](crate::ErrorKind::OutOfSpace): merging copies.
     pub fn merge(&self) -> Operation<u64> {
-        self.of_stored(|stored| Ok(stored.merge_generations()?))
+        let handle = Arc::clone(&self.handle);
+        Operation::new(async move {
+            let merged = handle.stored().merge_generations().await;
+            merged.map_err(|error| handle.shared.in_home(error.into()))
+        })
+    }
+
+    /// Does the same if it makes many of these parts fewer and no other process does it: for a process in
+    /// the background.
+    ///
+    /// # Errors
+    /// Fails as [`merge`](Self::merge) does.
+    #[doc(hidden)]
+    pub fn merge_many(&self) -> Operation<u64> {
+        let handle = Arc::clone(&self.handle);
+        Operation::new(async move {
+            let merged = handle.stored().merge_many_generations().await;
+            merged.map_err(|error| handle.shared.in_home(error.into()))
+        })
     }
 
     /// Returns the snapshot with this name; the newest one without a name.

@@ -25,11 +25,19 @@ pub fn export(generations: &Path, raw: &Path) -> Result<()> {
 /// # Errors
 /// If the snapshot cannot be read, or the file cannot be written.
 pub fn export_snapshot(sandbox: &Path, name: &str, raw: &Path) -> Result<()> {
+    let pool = Pool::new(FileStorage::open(&sandbox.join("generations"))?);
+    write_raw(&pool.open_snapshot(&snapshot_state(sandbox, name)?)?, raw)
+}
+
+/// Returns the size and the generations that a snapshot of a sandbox names.
+///
+/// # Errors
+/// If the record cannot be read.
+pub fn snapshot_state(sandbox: &Path, name: &str) -> Result<State> {
     let record = fs::read(sandbox.join(format!("snapshots/{name}.json")))?;
     let record: Value = serde_json::from_slice(&record)?;
     let state = hex::decode(record["state"].as_str().context("no state")?)?;
-    let pool = Pool::new(FileStorage::open(&sandbox.join("generations"))?);
-    write_raw(&pool.open_snapshot(&State::from_bytes(&state)?)?, raw)
+    Ok(State::from_bytes(&state)?)
 }
 
 /// Returns the space that the newest sealed generation of a disk takes on the host, in bytes. The sandbox may run.

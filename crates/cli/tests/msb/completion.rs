@@ -39,7 +39,14 @@ fn what_nobody_types_is_not_offered() {
     let msb = Msb::new();
     let commands = offered(&msb, &[""]);
     assert!(commands.iter().any(|word| word == "run"), "{commands:?}");
-    let hidden = ["__vmm", "__network", "__share", "container", "rmi"];
+    let hidden = [
+        "__vmm",
+        "__network",
+        "__share",
+        "__merge",
+        "container",
+        "rmi",
+    ];
     assert!(commands.iter().all(|word| !hidden.contains(&word.as_str())));
     let options = offered(&msb, &["run", "--"]);
     assert!(

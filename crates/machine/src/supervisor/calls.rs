@@ -13,11 +13,11 @@ use msb_agent_protocol::v1::{
     ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
     MountRootRequest, OwnEvent, OwnInput, Owned, PauseReply, PauseRequest, PowerOffReply,
     PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    RenameReply, RenameRequest, ResizeReply, ResizeRequest, RollBackInput, SetModeReply,
-    SetModeRequest, ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest,
-    StartJobReply, StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply,
-    UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
-    WriteFileReply, own_event, own_input, roll_back_input,
+    RenameReply, RenameRequest, ReplaceMergedReply, ReplaceMergedRequest, ResizeReply,
+    ResizeRequest, RollBackInput, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
+    SignalJobRequest, SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest,
+    StatsReply, StatsRequest, UnmountRootReply, UnmountRootRequest, UnpauseReply, UnpauseRequest,
+    WatchDisksRequest, WriteFileInput, WriteFileReply, own_event, own_input, roll_back_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -360,6 +360,15 @@ impl SupervisorCalls for Supervisor {
         self.connection.count();
         let request = request.into_inner();
         Ok(Response::new(self.cut(request).await?))
+    }
+
+    async fn replace_merged(
+        &self,
+        request: Request<ReplaceMergedRequest>,
+    ) -> Result<Response<ReplaceMergedReply>, Status> {
+        self.connection.count();
+        Self::replace_merged(self, &request.into_inner()).await?;
+        Ok(Response::new(ReplaceMergedReply {}))
     }
 }
 

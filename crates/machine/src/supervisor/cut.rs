@@ -86,9 +86,10 @@ pub(super) fn status(error: CutDiskError) -> Status {
     let message = error.to_string();
     match error {
         CutDiskError::TooMany { .. } => Status::resource_exhausted(message),
-        CutDiskError::Disk(_) | CutDiskError::Flush(_) | CutDiskError::RollBack(_) => {
-            Status::internal(message)
-        }
+        CutDiskError::Disk(_)
+        | CutDiskError::Flush(_)
+        | CutDiskError::RollBack(_)
+        | CutDiskError::Merge(_) => Status::internal(message),
         CutDiskError::Ended => Status::unavailable(message),
     }
 }

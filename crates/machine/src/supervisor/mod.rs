@@ -12,6 +12,7 @@ mod halt;
 mod jobs;
 mod lifetime;
 mod main_command;
+mod merged;
 mod owners;
 mod pause;
 mod rollback;

@@ -182,7 +182,7 @@ impl Sandbox {
         };
         // The description goes first, so that a removal that is cut short leaves no sandbox.
         present(fs::remove_file(self.files.spec()))?;
-        present(fs::remove_dir_all(&self.files.directory))?;
+        present(remove_tree(&self.files.directory))?;
         match self.files.directory.parent() {
             Some(sandboxes) if !self.spec.is_removed_when_stopped() => {
                 durable_files::sync_directory(sandboxes).map_err(io_error)
@@ -218,6 +218,17 @@ impl Sandbox {
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+}
+
+/// Removes a directory. A process that merges generations in the background may make a file in it
+/// meanwhile: it makes no directory, so it fails once its own is gone.
+fn remove_tree(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            fs::remove_dir_all(directory)
+        }
+        removed => removed,
     }
 }
 

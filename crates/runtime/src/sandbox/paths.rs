@@ -23,6 +23,11 @@ impl SandboxPaths {
         self.directory.join("generations")
     }
 
+    /// Returns the directory in which generations of the upper disk are merged.
+    pub fn merging(&self) -> PathBuf {
+        self.directory.join("merging")
+    }
+
     /// Returns true if the sandbox has an upper disk, of either form.
     pub(crate) fn has_upper(&self) -> std::io::Result<bool> {
         Ok(fs_err::exists(self.upper())? || fs_err::exists(self.generations())?)

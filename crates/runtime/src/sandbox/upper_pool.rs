@@ -25,6 +25,7 @@ pub type SeenFiles = HashSet<(u64, u64)>;
 pub struct UpperPool {
     pub(crate) pool: Pool<FileStorage>,
     directory: PathBuf,
+    merging: PathBuf,
 }
 
 impl UpperPool {
@@ -33,11 +34,10 @@ impl UpperPool {
     /// # Errors
     /// If the sandbox's directory cannot be read.
     pub fn find(files: &SandboxPaths) -> io::Result<Option<Self>> {
-        let directory = files.generations();
-        if !fs::exists(&directory)? {
+        if !fs::exists(files.generations())? {
             return Ok(None);
         }
-        let pool = Self::at(directory)?;
+        let pool = Self::at(files)?;
         let disks = pool.pool.disks().map_err(io::Error::other)?;
         Ok(disks.contains(&disk_id()).then_some(pool))
     }
@@ -48,7 +48,7 @@ impl UpperPool {
     /// # Errors
     /// If the pool cannot be written. The sandbox has its raw disk or its pool then.
     pub(crate) fn adopt(files: &SandboxPaths) -> Result<Self, AdoptError> {
-        let pool = Self::at(files.generations())?;
+        let pool = Self::at(files)?;
         // A pool whose own name is lost would have the only name of the disk.
         durable_files::sync_directory(&files.directory)?;
         if fs::exists(files.upper())? {
@@ -60,7 +60,7 @@ impl UpperPool {
 
     /// Makes the upper disk of a new sandbox, which begins with bytes that lie elsewhere.
     pub(crate) fn create_over(files: &SandboxPaths, base: &Base) -> Result<(), AdoptError> {
-        let pool = Self::at(files.generations())?;
+        let pool = Self::at(files)?;
         durable_files::sync_directory(&files.directory)?;
         Ok(pool.pool.create_over(disk_id(), base)?)
     }
@@ -70,9 +70,13 @@ impl UpperPool {
         self.pool.base(disk_id())
     }
 
-    fn at(directory: PathBuf) -> io::Result<Self> {
-        let pool = Pool::new(FileStorage::open(&directory)?);
-        Ok(Self { pool, directory })
+    fn at(files: &SandboxPaths) -> io::Result<Self> {
+        let directory = files.generations();
+        Ok(Self {
+            pool: Pool::new(FileStorage::open(&directory)?),
+            directory,
+            merging: files.merging(),
+        })
     }
 
     /// Waits until nobody removes generations, and keeps others from it. Who reads a list and then opens
@@ -111,7 +115,7 @@ impl UpperPool {
     /// Makes the upper disk of a new sandbox. It begins with a state of this one, and shares its
     /// generations.
     pub(crate) fn fork(&self, state: &State, files: &SandboxPaths) -> Result<(), AdoptError> {
-        let forked = Self::at(files.generations())?;
+        let forked = Self::at(files)?;
         durable_files::sync_directory(&files.directory)?;
         let shared = self.pool.share(state, &forked.pool);
         shared.map_err(CreateError::from)?;
@@ -120,11 +124,13 @@ impl UpperPool {
 
     /// Returns true if another sandbox has the generation, too.
     pub(crate) fn is_shared(&self, id: GenerationId) -> io::Result<bool> {
-        Ok(fs::metadata(self.data(id))?.nlink() > 1)
+        // A merge gives it a name, which stays if it is killed.
+        let is_merged = fs::exists(self.merging.join(data_name(id)))?;
+        Ok(fs::metadata(self.data(id))?.nlink() > 1 + u64::from(is_merged))
     }
 
     fn data(&self, id: GenerationId) -> PathBuf {
-        self.directory.join(format!("{id}.data"))
+        self.directory.join(data_name(id))
     }
 
     /// Sets the disk of a stopped sandbox to a state.
@@ -189,6 +195,10 @@ pub enum AdoptError {
     /// The pool cannot be written.
     #[error(transparent)]
     Pool(#[from] CreateError),
+}
+
+fn data_name(id: GenerationId) -> String {
+    format!("{id}.data")
 }
 
 fn disk_id() -> DiskId {

@@ -40,6 +40,15 @@ pub enum SnapshotError {
         #[source]
         source: ClientError,
     },
+    /// The process of the running sandbox does not use merged generations.
+    #[error("cannot merge generations of the running sandbox {name}")]
+    MergeLive {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the call.
+        #[source]
+        source: ClientError,
+    },
     /// The process of the running sandbox sent something else than the state of a disk.
     #[error("the process of sandbox {name} sent no state of its disk: {fault}")]
     NoState {

@@ -13,7 +13,7 @@ use crate::sandbox::{GenerationsLock, UpperPool};
 use crate::{ConnectError, Sandbox, Spec};
 
 /// The number of looks at a sandbox that is started and stopped meanwhile.
-const LOOKS: u32 = 3;
+pub(super) const LOOKS: u32 = 3;
 
 /// The state of a running sandbox's disk. No generation of it is removed while this value lives.
 #[derive(Debug)]

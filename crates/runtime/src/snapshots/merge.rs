@@ -1,69 +1,238 @@
 //! Merging: generations that every list has one after the other become one, so that blocks which
 //! nobody sees any more take no space.
+//!
+//! The blocks are copied beside the disk's pool. Only the exchange of the lists keeps those waiting who need
+//! that generations stay; the process of a running machine makes its own part of it.
 
+mod beside;
 mod groups;
 
 use std::io;
+use std::sync::Arc;
 
-use generations::{GenerationId, Verified};
+use generations::GenerationId;
 
-use super::SnapshotError;
+use super::live::{LOOKS, blocking};
 use super::record::Records;
-use crate::Sandbox;
-use crate::sandbox::UpperPool;
+use super::{MANY_GENERATIONS, SnapshotError};
+use crate::sandbox::{ChangeLock, GenerationsLock, UpperPool};
+use crate::{ConnectError, Sandbox};
+use beside::Merged;
+pub(super) use beside::{PoolBeside, Turn};
 use groups::groups;
 
+/// The least number of generations that merging in the background has to make fewer. It is run once they
+/// are many, and so copies a block only a few times.
+const LEAST_FEWER: usize = 16;
+
 impl Sandbox {
-    /// Merges generations of the stopped sandbox's disk that no snapshot needs apart, and returns the
-    /// number of bytes that this frees. Neither the disk nor a snapshot changes. A generation that is
+    /// Merges generations of the sandbox's disk, running or not, that no snapshot needs apart, and returns
+    /// the number of bytes that this frees. Neither the disk nor a snapshot changes. A generation that is
     /// much larger than the younger ones beside it stays, because merging copies.
     ///
     /// # Errors
-    /// If the sandbox runs, a record or a generation is damaged, or the host has no room for the copy.
-    /// Generations that were merged before then stay merged.
-    pub fn merge_generations(&self) -> Result<u64, SnapshotError> {
-        let (sandbox, _lock) = self.claim_stopped()?;
-        let Some(pool) = UpperPool::find(&sandbox.files)? else {
+    /// If a record or a generation is damaged, the host has no room for the copy, or the process of the
+    /// running machine does not take part. Generations that were merged before then stay merged.
+    pub async fn merge_generations(&self) -> Result<u64, SnapshotError> {
+        self.merge(Turn::Wait, 1).await
+    }
+
+    /// Does the same in the background: only if it makes many generations fewer, and no other process
+    /// merges.
+    ///
+    /// # Errors
+    /// Fails as [`merge_generations`](Self::merge_generations) does.
+    pub async fn merge_many_generations(&self) -> Result<u64, SnapshotError> {
+        self.merge(Turn::Pass, LEAST_FEWER).await
+    }
+
+    /// Returns true if [`merge_many_generations`](Self::merge_many_generations) would merge some.
+    ///
+    /// # Errors
+    /// If a record is damaged or cannot be read.
+    pub fn has_many_generations(&self) -> Result<bool, SnapshotError> {
+        self.has_many(|count| count >= MANY_GENERATIONS)
+    }
+
+    /// Returns the same after a cut, which has made one generation more. Most cuts are not followed by a look
+    /// at every record, so that they take the same time however many there are.
+    ///
+    /// # Errors
+    /// If a record is damaged or cannot be read.
+    pub fn has_many_generations_after_cut(&self) -> Result<bool, SnapshotError> {
+        self.has_many(|count| count >= MANY_GENERATIONS && count.is_multiple_of(LEAST_FEWER))
+    }
+
+    fn has_many(&self, is_looked_at: impl FnOnce(usize) -> bool) -> Result<bool, SnapshotError> {
+        let Some(pool) = UpperPool::find(&self.files)? else {
+            return Ok(false);
+        };
+        if !is_looked_at(pool.state()?.generations.len()) {
+            return Ok(false);
+        }
+        let _keeping = pool.keep_generations()?;
+        Ok(fewer(&self.groups(&pool)?) >= LEAST_FEWER)
+    }
+
+    async fn merge(&self, turn: Turn, least_fewer: usize) -> Result<u64, SnapshotError> {
+        let sandbox = self.clone();
+        let begun = blocking(move || {
+            let Some(pool) = UpperPool::find(&sandbox.files)? else {
+                return Ok(None);
+            };
+            let beside = PoolBeside::claim(&sandbox.files, turn)?;
+            let keeping = pool.keep_generations()?;
+            let is_worth_it = fewer(&sandbox.groups(&pool)?) >= least_fewer;
+            drop(keeping);
+            Ok(beside.map(|beside| (Arc::new(pool), Arc::new(beside), is_worth_it)))
+        });
+        let Some((pool, beside, is_worth_it)) = begun.await? else {
             return Ok(0);
         };
-        let _merging = pool.claim_generations()?;
-        let before_bytes = pool.allocated_bytes()?;
+        let mut freed_bytes = 0;
+        while is_worth_it && let Some(merged) = self.copy_next(&pool, &beside).await? {
+            freed_bytes += self.exchange(&pool, &beside, merged).await?;
+        }
+        let sandbox = self.clone();
+        let rest = blocking(move || {
+            let _claimed = pool.claim_generations()?;
+            let before_bytes = pool.allocated_bytes()?;
+            sandbox.remove_unlisted_of(&pool)?;
+            Ok(before_bytes.saturating_sub(pool.allocated_bytes()?))
+        });
+        Ok(freed_bytes + rest.await?)
+    }
+
+    /// Merges the next group beside the pool; `None` if there is none.
+    async fn copy_next(
+        &self,
+        pool: &Arc<UpperPool>,
+        beside: &Arc<PoolBeside>,
+    ) -> Result<Option<Merged>, SnapshotError> {
+        let (sandbox, pool, beside) = (self.clone(), Arc::clone(pool), Arc::clone(beside));
+        blocking(move || {
+            beside.clear()?;
+            let keeping = pool.keep_generations()?;
+            let Some(group) = sandbox.groups(&pool)?.into_iter().next() else {
+                return Ok(None);
+            };
+            let group = beside.take(&pool, group)?;
+            // The files have a second name each, so nobody has to wait for the copy.
+            drop(keeping);
+            Ok(Some(beside.merge(group)?))
+        })
+        .await
+    }
+
+    /// Replaces merged generations in every list, that of the disk first, and removes them. A process that
+    /// ends in between leaves lists of either form, all of which are complete.
+    async fn exchange(
+        &self,
+        pool: &Arc<UpperPool>,
+        beside: &Arc<PoolBeside>,
+        merged: Merged,
+    ) -> Result<u64, SnapshotError> {
+        let (taker, beside, merged) = (Arc::clone(pool), Arc::clone(beside), Arc::new(merged));
+        let wanted = Arc::clone(&merged);
+        let (before_bytes, claimed) = blocking(move || {
+            let claimed = taker.claim_generations()?;
+            let before_bytes = taker.allocated_bytes()?;
+            beside.give(&taker, &wanted)?;
+            Ok((before_bytes, claimed))
+        })
+        .await?;
+        let in_disk = self.exchange_in_disk(pool, &merged).await;
+        let (sandbox, pool) = (self.clone(), Arc::clone(pool));
+        blocking(move || {
+            let exchanged = in_disk.and_then(|()| sandbox.exchange_in_records(&merged, &claimed));
+            // What no list has goes: the merged ones, or the new one after an error.
+            let removed = sandbox.remove_unlisted_of(&pool);
+            exchanged?;
+            removed?;
+            Ok(before_bytes.saturating_sub(pool.allocated_bytes()?))
+        })
+        .await
+    }
+
+    async fn exchange_in_disk(
+        &self,
+        pool: &Arc<UpperPool>,
+        merged: &Arc<Merged>,
+    ) -> Result<(), SnapshotError> {
+        let mut looks = 0;
+        loop {
+            if !pool.state()?.replace_merged(&merged.from, merged.into) {
+                return Ok(());
+            }
+            let (sandbox, pool, wanted) = (self.clone(), Arc::clone(pool), Arc::clone(merged));
+            let exchanged = blocking(move || sandbox.exchange_in_stopped(&pool, &wanted)).await;
+            if !matches!(exchanged, Err(SnapshotError::Running { .. })) {
+                return exchanged;
+            }
+            looks += 1;
+            match self.exchange_in_running(merged).await {
+                // It has ended meanwhile.
+                Err(SnapshotError::Connect(ConnectError::NotRunning { .. })) if looks < LOOKS => {}
+                exchanged => return exchanged,
+            }
+        }
+    }
+
+    fn exchange_in_stopped(&self, pool: &UpperPool, merged: &Merged) -> Result<(), SnapshotError> {
+        let (_sandbox, _lock) = self.claim_stopped()?;
+        let mut disk = pool.open()?;
+        disk.replace_merged(&merged.from, merged.into)?;
+        Ok(disk.flush()?)
+    }
+
+    async fn exchange_in_running(&self, merged: &Merged) -> Result<(), SnapshotError> {
+        let mut client = self.connect_supervisor().await?;
+        let from = merged.from.iter().map(|id| id.to_bytes());
+        let replaced = client.replace_merged(from, merged.into.to_bytes()).await;
+        replaced.map_err(|source| SnapshotError::MergeLive {
+            name: self.spec.name.clone(),
+            source,
+        })
+    }
+
+    fn exchange_in_records(
+        &self,
+        merged: &Merged,
+        _claimed: &GenerationsLock,
+    ) -> Result<(), SnapshotError> {
+        // A record that is removed meanwhile is not to come back.
+        let _change = ChangeLock::take(&self.files)?;
+        let records = Records::new(&self.files);
+        for (snapshot, mut state) in records.states()? {
+            if state.replace_merged(&merged.from, merged.into) {
+                records.add(&snapshot.with_state(&state))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the groups of generations to be merged. The caller keeps the generations.
+    fn groups(&self, pool: &UpperPool) -> Result<Vec<Vec<GenerationId>>, SnapshotError> {
         let mut lists = vec![pool.state()?.generations];
-        for (_, state) in Records::new(&sandbox.files).states()? {
+        for (_, state) in Records::new(&self.files).states()? {
             lists.push(state.generations);
         }
+        let mut found = Vec::new();
         for group in groups(&lists, |id| pool.data_bytes(id))? {
             // What a fork has, too, would take its space twice.
             let shared = group.iter().map(|id| pool.is_shared(*id));
             if !shared.collect::<io::Result<Vec<_>>>()?.contains(&true) {
-                sandbox.merge_group(&pool, &group)?;
+                found.push(group);
             }
         }
-        sandbox.remove_unlisted_of(&pool)?;
-        Ok(before_bytes.saturating_sub(pool.allocated_bytes()?))
+        Ok(found)
     }
+}
 
-    /// Merges generations, and replaces them in every list. A process that ends in between leaves
-    /// lists of either form, all of which are complete.
-    fn merge_group(&self, pool: &UpperPool, group: &[GenerationId]) -> Result<(), SnapshotError> {
-        // A changed byte would not be found any more in what it is copied to.
-        let verified = group.iter().map(|id| pool.pool.verify(*id));
-        let verified: Vec<Verified> = verified.collect::<Result<_, _>>()?;
-        let into = pool.pool.merge(group)?;
-        if verified.iter().all(|found| *found == Verified::Content) {
-            pool.pool.record_digest(into)?;
-        }
-        let records = Records::new(&self.files);
-        for (snapshot, mut state) in records.states()? {
-            if state.replace_merged(group, into) {
-                records.add(&snapshot.with_state(&state))?;
-            }
-        }
-        if pool.state()?.replace_merged(group, into) {
-            let mut disk = pool.open()?;
-            disk.replace_merged(group, into)?;
-            disk.flush()?;
-        }
-        Ok(())
-    }
+/// Returns the number of generations by which merging makes them fewer.
+fn fewer(groups: &[Vec<GenerationId>]) -> usize {
+    groups
+        .iter()
+        .map(|group| group.len().saturating_sub(1))
+        .sum()
 }

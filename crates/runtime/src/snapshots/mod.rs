@@ -38,6 +38,8 @@ use crate::{Sandbox, SandboxAtRest};
 /// The most generations of a disk. Each is an open file of its machine's process, and many hosts permit
 /// 1,024 of them.
 const GENERATIONS_MAX: usize = 500;
+/// The number of generations from which on those that no snapshot needs apart are merged in the background.
+const MANY_GENERATIONS: usize = 64;
 
 /// The name and the message of a snapshot to be taken.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 use fs_err as fs;
 
+use super::merge::{PoolBeside, Turn};
 use super::*;
 use crate::sandbox::Spec;
 use crate::{Home, UpperPool};
@@ -107,7 +108,6 @@ fn what_cannot_be_done_changes_nothing() {
     for running in [
         sandbox.create_snapshot(SnapshotDraft::default()).map(drop),
         sandbox.roll_back(None).map(drop),
-        sandbox.merge_generations().map(drop),
     ] {
         assert!(matches!(running, Err(SnapshotError::Running { .. })));
     }
@@ -235,8 +235,8 @@ fn an_adoption_that_was_cut_short_is_ended() {
     assert_eq!(content(&other), [5; 4096]);
 }
 
-#[test]
-fn merging_frees_what_nobody_sees_and_changes_no_content() {
+#[tokio::test]
+async fn merging_frees_what_nobody_sees_and_changes_no_content() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 4 * 4096]);
     sandbox.create_snapshot(named("a")).expect("taken");
@@ -251,7 +251,7 @@ fn merging_frees_what_nobody_sees_and_changes_no_content() {
     sandbox.create_snapshot(named("z")).expect("taken");
     change(&sandbox, &[9; 4096], 0);
     let last = content(&sandbox);
-    assert_eq!(sandbox.merge_generations().expect("merged"), 0);
+    assert_eq!(sandbox.merge_generations().await.expect("merged"), 0);
     for number in 2..6 {
         sandbox
             .remove_snapshot(&number.to_string())
@@ -259,7 +259,7 @@ fn merging_frees_what_nobody_sees_and_changes_no_content() {
     }
     sandbox.verify_snapshots(&[]).expect("verified");
     let before = generation_files(&sandbox);
-    assert!(sandbox.merge_generations().expect("merged") > 0);
+    assert!(sandbox.merge_generations().await.expect("merged") > 0);
     // Two files of each of five generations became those of one.
     assert_eq!(generation_files(&sandbox), before - 8);
     assert_eq!(content(&sandbox), last);
@@ -274,8 +274,77 @@ fn merging_frees_what_nobody_sees_and_changes_no_content() {
     assert_eq!(content(&sandbox), [7; 4 * 4096]);
 }
 
-#[test]
-fn damage_is_not_merged_away() {
+#[tokio::test]
+async fn a_machine_that_does_not_take_part_keeps_its_generations() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
+    for number in 0..4 {
+        sandbox
+            .create_snapshot(SnapshotDraft::default())
+            .expect("taken");
+        change(&sandbox, &[number; 4096], 0);
+    }
+    for name in ["2", "3"] {
+        sandbox.remove_snapshot(name).expect("removed");
+    }
+    let (before, kept) = (generation_files(&sandbox), content(&sandbox));
+    // Nothing serves the machine's socket.
+    let held = sandbox.lock().expect("a lock file").expect("free");
+    let refused = sandbox.merge_generations().await;
+    assert!(matches!(refused, Err(SnapshotError::Connect(_))));
+    drop(held);
+    assert_eq!(generation_files(&sandbox), before);
+    let beside = fs::read_dir(sandbox.files.merging()).expect("a directory");
+    assert_eq!(beside.count(), 0, "nothing is left of the copy");
+    assert!(sandbox.merge_generations().await.expect("merged") > 0);
+    assert_eq!(content(&sandbox), kept);
+}
+
+#[tokio::test]
+async fn many_generations_are_merged_once_they_are_many() {
+    let root = tempfile::tempdir().expect("a directory");
+    let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
+    let mut number = 0;
+    let mut take = |count| {
+        for _ in 0..count {
+            sandbox
+                .create_snapshot(SnapshotDraft::default())
+                .expect("taken");
+            number += 1;
+            change(&sandbox, &u64::to_le_bytes(number).repeat(512), 0);
+        }
+    };
+    take(MANY_GENERATIONS);
+    assert!(
+        !sandbox.has_many_generations().expect("read"),
+        "all are kept"
+    );
+    // All but 15 snapshots between two others are removed, so 16 generations could be one.
+    for name in 2..=16 {
+        sandbox.remove_snapshot(&name.to_string()).expect("removed");
+    }
+    assert_eq!(sandbox.merge_many_generations().await.expect("looked"), 0);
+    sandbox.remove_snapshot("17").expect("removed");
+    assert!(sandbox.has_many_generations().expect("read"));
+    let busy = PoolBeside::claim(&sandbox.files, Turn::Pass).expect("claimed");
+    let passed = sandbox.merge_many_generations().await;
+    assert_eq!(passed.expect("another process merges"), 0);
+    drop(busy);
+    // A merge that was killed has left second names of what it read.
+    for entry in fs::read_dir(sandbox.files.generations()).expect("listed") {
+        let entry = entry.expect("an entry");
+        let left = sandbox.files.merging().join(entry.file_name());
+        fs::hard_link(entry.path(), left).expect("linked");
+    }
+    let (files, kept) = (generation_files(&sandbox), content(&sandbox));
+    assert!(sandbox.merge_many_generations().await.expect("merged") > 0);
+    assert_eq!(generation_files(&sandbox), files - 32);
+    assert_eq!(content(&sandbox), kept);
+    sandbox.verify_snapshots(&[]).expect("verified");
+}
+
+#[tokio::test]
+async fn damage_is_not_merged_away() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
     for number in 1..4 {
@@ -296,7 +365,7 @@ fn damage_is_not_merged_away() {
     bytes[0] ^= 1;
     fs::write(&data, &bytes).expect("written");
     let before = generation_files(&sandbox);
-    let refused = sandbox.merge_generations().expect_err("damage");
+    let refused = sandbox.merge_generations().await.expect_err("damage");
     assert!(
         refused
             .to_string()

@@ -17,6 +17,7 @@ mod keeping;
 mod kernels;
 mod lifecycle;
 mod live_snapshots;
+mod merging;
 mod mounts;
 mod native_root;
 mod network;
@@ -226,6 +227,10 @@ const OF_GUEST: &[Check] = &[
     (
         "snapshots of a running sandbox have all that was synced",
         live_snapshots::whole,
+    ),
+    (
+        "generations of a running sandbox are merged, in the background too",
+        merging::of_running,
     ),
     (
         "a running sandbox is rolled back while its machine stays up",

@@ -101,6 +101,16 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             is_once: true,
             ..operation("snapshot rm", &["snapshot", "rm", &first], snapshots, 0)
         },
+        // The list of the disk and that of each snapshot are replaced one after the other.
+        Operation {
+            by_line: true,
+            ..operation(
+                "snapshot prune",
+                &["snapshot", "prune", "--force", SNAPPED],
+                merged,
+                60,
+            )
+        },
         Operation {
             is_once: true,
             ..operation("fork", &["fork", &first, FORK], forks, 60)
@@ -229,6 +239,17 @@ fn snapped(world: &World) -> Result<Vec<String>> {
     let mut found = snapshots(world)?;
     found.push(digest(&world.snapped_content()?));
     Ok(found)
+}
+
+/// Returns the digest of a file of the disk that has snapshots, which no merge changes, and the numbers of
+/// generations that the disk and its snapshots have.
+fn merged(world: &World) -> Result<Vec<String>> {
+    Ok(vec![
+        digest(&world.snapped_content()?),
+        format!("the disk has {}", world.snapped_generations()?),
+        format!("first has {}", world.generations_of("first")?),
+        format!("last has {}", world.generations_of("last")?),
+    ])
 }
 
 fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {

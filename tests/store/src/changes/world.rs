@@ -3,7 +3,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
-use generations::{FileStorage, Pool};
+use generations::{DiskId, FileStorage, Pool};
 use test_support::{Msb, TestEnv, succeed, upper_disk};
 use testkit::images::{Packing, TestImage, TestLayer, write_directory};
 
@@ -174,7 +174,15 @@ impl World {
         self.create(SNAPPED, "old", &[])?;
         let snapshot = format!("{SNAPPED}@first");
         succeed(&mut self.msb().command(&["snapshot", "create", &snapshot]))?;
-        self.change_snapped()?;
+        self.change_snapped(b'8')?;
+        // The generations of the two later ones can be merged.
+        for (name, content) in [("second", b'9'), ("last", b'0')] {
+            let snapshot = format!("{SNAPPED}@{name}");
+            succeed(&mut self.msb().command(&["snapshot", "create", &snapshot]))?;
+            self.change_snapped(content)?;
+        }
+        let second = format!("{SNAPPED}@second");
+        succeed(&mut self.msb().command(&["snapshot", "rm", &second]))?;
         let exported = self.path(EXPORTED);
         let export = ["snapshot", "export", "-o", &exported, &snapshot];
         succeed(&mut self.msb().command(&export))?;
@@ -194,29 +202,50 @@ impl World {
     }
 
     /// Changes a file on the disk that has a snapshot, as a guest would.
-    fn change_snapped(&self) -> Result<()> {
+    fn change_snapped(&self, content: u8) -> Result<()> {
         let before = self.snapped_content()?;
-        for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
-            let generations = entry?.path().join("generations");
-            if !has_disk(&generations)? {
-                continue;
+        let (pool, id) = self.snapped_disk()?;
+        let mut disk = pool.open_disk(id)?;
+        let block_bytes = generations::BLOCK_BYTES;
+        let mut block = vec![0; usize::try_from(block_bytes)?];
+        for offset_bytes in (0..disk.size_bytes()).step_by(block.len()) {
+            disk.read(&mut block, offset_bytes)?;
+            if before.starts_with(&block) {
+                block.fill(content);
+                disk.write(&block, offset_bytes)?;
             }
-            let pool = Pool::new(FileStorage::open(&generations)?);
-            let id = pool.disks()?.pop().context("no disk")?;
-            let mut disk = pool.open_disk(id)?;
-            let block_bytes = generations::BLOCK_BYTES;
-            let mut block = vec![0; usize::try_from(block_bytes)?];
-            for offset_bytes in (0..disk.size_bytes()).step_by(block.len()) {
-                disk.read(&mut block, offset_bytes)?;
-                if before.starts_with(&block) {
-                    block.fill(b'8');
-                    disk.write(&block, offset_bytes)?;
-                }
-            }
-            disk.flush()?;
         }
+        disk.flush()?;
+        drop(disk);
         ensure!(self.snapped_content()? != before, "nothing was changed");
         Ok(())
+    }
+
+    /// Returns the number of generations of the disk that has snapshots, the head not included.
+    pub(super) fn snapped_generations(&self) -> Result<usize> {
+        let (pool, id) = self.snapped_disk()?;
+        Ok(pool.sealed_state(id)?.generations.len())
+    }
+
+    /// Returns the number of generations that a snapshot of that disk names.
+    pub(super) fn generations_of(&self, snapshot: &str) -> Result<usize> {
+        let state = upper_disk::snapshot_state(&self.snapped()?, snapshot)?;
+        Ok(state.generations.len())
+    }
+
+    fn snapped_disk(&self) -> Result<(Pool<FileStorage>, DiskId)> {
+        let generations = self.snapped()?.join("generations");
+        let pool = Pool::new(FileStorage::open(&generations)?);
+        let id = pool.disks()?.pop().context("no disk")?;
+        Ok((pool, id))
+    }
+
+    /// Returns the directory of the sandbox that has snapshots.
+    fn snapped(&self) -> Result<PathBuf> {
+        let words = ["inspect", "--format", "{{.id}}", SNAPPED];
+        let printed = succeed(&mut self.msb().command(&words))?.stdout;
+        let id = String::from_utf8(printed)?;
+        Ok(self.root.join("home/sandboxes").join(id.trim_end()))
     }
 
     fn create(&self, name: &str, project: &str, more: &[&str]) -> Result<()> {

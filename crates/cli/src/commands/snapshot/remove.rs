@@ -23,8 +23,8 @@ pub(super) struct RemoveArguments {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A rollback keeps the files as they were before as a snapshot; these are removed. Then parts of the disks that no \
-    snapshot needs apart any more are merged, which frees what was overwritten since. The sandboxes keep their files. \
-    Without names, those that run are passed over.\n\n\
+    snapshot needs apart any more are merged, which frees what was overwritten since; once there are many, msb also \
+    does so in the background. The sandboxes keep their files. Without names, those that run are passed over.\n\n\
     Asks first unless --force is given; if there is no answer, it removes nothing and fails.\n\n\
     Examples:\n  \
     msb snapshot prune\n  \
@@ -41,7 +41,7 @@ pub(super) struct PruneArguments {
     /// Remove without asking
     #[arg(short, long)]
     force: bool,
-    /// Stopped sandboxes, by name or id [default: all]
+    /// Sandboxes, by name or id [default: all that are not running]
     #[arg(value_name = "SANDBOX")]
     sandboxes: Vec<String>,
 }
