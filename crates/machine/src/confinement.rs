@@ -27,6 +27,11 @@ pub(crate) fn supervisor_jail(files: &SandboxPaths) -> Jail {
     Jail::new(Calls::Supervisor).with(files.written(), Access::Keep)
 }
 
+/// Returns the jail of the threads that serve and cut a disk: its directory, and no other file.
+pub(crate) fn disk_jail(directory: &Path) -> Jail {
+    Jail::new(Calls::Vmm).with(directory, Access::Keep)
+}
+
 /// Returns the network process's jail: the files that it reads while it serves, and no other.
 pub(crate) fn of_network(network: &Network) -> Jail {
     Jail::new(Calls::Network).with_any(network.files(), Access::Read)

@@ -10,11 +10,12 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use generations::OpenError;
-use msb_jail::{Access, Calls, Jail};
+use msb_jail::Jail;
 use msb_runtime::{SandboxPaths, UpperPool};
 use msb_vmm::{DiskFormat, Machine};
 
 use crate::called_disk::CalledDisk;
+use crate::confinement;
 use crate::disk_cut::{DiskOrders, SharedDisk};
 use crate::supervisor;
 
@@ -95,7 +96,7 @@ impl OpenDisk {
     }
 
     fn jail(&self) -> Jail {
-        Jail::new(Calls::Vmm).with(&self.directory, Access::Keep)
+        confinement::disk_jail(&self.directory)
     }
 
     /// Returns the disk for a VMM that calls it. The thread that cuts the disk has to take the orders.

@@ -18,7 +18,7 @@ use crate::vmm_process::{VmmProcessError, find_vmm, read_launch_spec};
 /// An operation that was tried, and its result.
 #[derive(Debug)]
 pub struct Trial {
-    /// The jail of the trial: `supervisor`, `machine`, `waiting` or `network`.
+    /// The jail of the trial: `supervisor`, `machine`, `waiting`, `disk` or `network`.
     pub jail: &'static str,
     /// The operation, in words.
     pub what: String,
@@ -71,6 +71,10 @@ pub fn probe(
         ("machine", of_machine),
         ("waiting", Jail::new(Calls::Supervisor).with_signals()),
     ];
+    if launch_spec.machine.served_disks() > 0 {
+        let jail = confinement::disk_jail(&files.generations());
+        jails.push(("disk", jail));
+    }
     if let Some(settings) = &launch_spec.network {
         // The ports are left out: those of a running sandbox are in use.
         let settings = Settings {
@@ -194,7 +198,9 @@ fn forbidden(
     }
     // The VMM does not open a disk that it is served.
     let is_served = launch_spec.machine.served_disks() > 0;
-    if is_served {
+    if jail == "disk" {
+        targets.push(Target::Create(files.written().join(&name)));
+    } else if is_served {
         targets.push(Target::Create(files.generations().join(&name)));
     } else if jail != "machine" {
         targets.push(Target::Write(files.upper()));
@@ -241,6 +247,10 @@ fn needed(
         "supervisor" => targets.extend([
             Target::Create(files.written().join(".new-probe")),
             Target::List(files.written()),
+        ]),
+        "disk" => targets.extend([
+            Target::Create(files.generations().join(".new-probe")),
+            Target::List(files.generations()),
         ]),
         _ => {}
     }

@@ -24,12 +24,14 @@ const HARMLESS: [&str; 7] = [
     "/dev/urandom",
     "/memfd:",
 ];
+/// The beginning of the trials of the threads that serve a disk.
+const OF_DISK: &str = " disk    ";
 /// `CAP_DAC_OVERRIDE`, which root keeps if the home belongs to another user.
 const ANY_OWNER: u64 = 1 << 1;
 
 /// Checks the kernel's status of the processes of a running machine, and that they die together.
 pub(super) fn processes(env: &TestEnv) -> Result<()> {
-    let isolated = Isolated::start(env)?;
+    let isolated = Isolated::start(env, &[])?;
     let machine = isolated.process;
     let mut all = vec![machine];
     all.extend(children(machine)?);
@@ -63,9 +65,19 @@ pub(super) fn processes(env: &TestEnv) -> Result<()> {
     remove(env, NAME)
 }
 
-/// Tries every forbidden action in a process confined like the VMM process.
+/// Tries every forbidden action in processes confined like the VMM process of a sandbox with a raw disk, and
+/// like that of one whose disk has threads of its own.
 pub(super) fn probe(env: &TestEnv) -> Result<()> {
-    let isolated = Isolated::start(env)?;
+    let raw = probed(env, &[])?;
+    ensure!(!raw.contains(OF_DISK), "{raw}");
+    let served = probed(env, &["--snapshots"])?;
+    ensure!(served.contains(OF_DISK), "{served}");
+    Ok(())
+}
+
+/// Returns the trials with a sandbox that is created with these options, a line each.
+fn probed(env: &TestEnv, options: &[&str]) -> Result<String> {
+    let isolated = Isolated::start(env, options)?;
     let mut line = env.msb();
     line.arg("--home")
         .arg(env.home())
@@ -74,7 +86,7 @@ pub(super) fn probe(env: &TestEnv) -> Result<()> {
         line.arg("--search-path").arg(path);
     }
     let probed = line.arg(&isolated.directory).env_clear().output()?;
-    let text = String::from_utf8_lossy(&probed.stdout);
+    let text = String::from_utf8_lossy(&probed.stdout).into_owned();
     let count = |mark: &str| text.lines().filter(|line| line.starts_with(mark)).count();
     ensure!(probed.status.success(), "{}", describe(&probed));
     ensure!(count("refused") > 20 && count("allowed") > 3, "{text}");
@@ -84,7 +96,8 @@ pub(super) fn probe(env: &TestEnv) -> Result<()> {
     }
     let killed = env.msb().args(["kill", NAME]).output()?;
     expect_code(&killed, 0)?;
-    remove(env, NAME)
+    remove(env, NAME)?;
+    Ok(text)
 }
 
 /// A detached sandbox and its VMM process.
@@ -98,7 +111,7 @@ struct Isolated {
 
 impl Isolated {
     /// Starts the sandbox from a shell that leaves a descriptor open.
-    fn start(env: &TestEnv) -> Result<Self> {
+    fn start(env: &TestEnv, more: &[&str]) -> Result<Self> {
         let share = env.work.join("share");
         fs::create_dir_all(&share)?;
         let share = fs::canonicalize(share)?;
@@ -106,6 +119,7 @@ impl Isolated {
         let line = || {
             let _ = remove(env, NAME);
             let mut options = vec!["-d", "--name", NAME, "-p", "80"];
+            options.extend(more);
             if env.vmm() == "qemu" {
                 options.extend(["-v", &shared]);
             }
