@@ -99,7 +99,7 @@ impl Disks {
 }
 
 /// Opens the writable disk of a sandbox that does not run.
-fn open_upper(sandbox: &Sandbox) -> Result<DiskReader, DisksError> {
+pub(crate) fn open_upper(sandbox: &Sandbox) -> Result<DiskReader, DisksError> {
     match UpperPool::find(&sandbox.files)? {
         Some(pool) => Ok(DiskReader::Generations(pool.read()?)),
         None => Ok(open(&sandbox.files.upper())?),

@@ -4,15 +4,15 @@ use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ext4_writer::{FileContent, Layout, OpenedContent, OutsideRun, SparseOutput, WriteError};
+use ext4_writer::{FileContent, Layout, OpenedContent, OutsideRun, WriteError};
 use fs_err as fs;
 use fstree::{Extent, FileData, Tree};
-use generations::{Base, BaseError, BlockFile, Disk, FileBlocks, FileRun, FileStorage};
+use generations::{Base, BaseError, BlockFile, FileBlocks, FileRun};
 use image_store::StoredImage;
 use rootfs_view::Content;
 
 use crate::patches::{NewFile, Patched, Patches};
-use crate::sandbox::{AdoptError, SandboxPaths, UpperPool, upper_options};
+use crate::sandbox::{AdoptError, NewDisk, SandboxPaths, UpperPool, upper_options};
 use crate::{Home, Sandbox, Spec, UpperError};
 
 /// A failure to make the disk of a native root.
@@ -204,18 +204,4 @@ pub(crate) fn check_layers(blocks: &FileBlocks, image: &StoredImage) -> Result<(
         }
     }
     Ok(())
-}
-
-/// A disk that nothing was written to.
-struct NewDisk<'a>(&'a mut Disk<FileStorage>);
-
-impl SparseOutput for NewDisk<'_> {
-    /// Does nothing: the disk was made with its size.
-    fn set_len(&mut self, _length_bytes: u64) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn write_all_at(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
-        Ok(self.0.write(bytes, offset_bytes)?)
-    }
 }

@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 #[command(
     after_help = "The files at and below each PATH are then those of the image: files that were added are removed, \
     changed and deleted ones are as before. All other changes stay. The changes that are taken back are printed as \
-    msb diff prints them. They cannot be brought back.\n\n\
+    msb diff prints them. They cannot be brought back, unless a snapshot has them.\n\n\
     The sandbox must be stopped, because its disk is replaced: a new disk is written beside the old one and takes its place when it is complete.\n\n\
     Examples:\n  \
     msb discard --dry-run work /etc        what would be taken back\n  \

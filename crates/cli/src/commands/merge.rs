@@ -1,8 +1,9 @@
 use crate::commands::Context;
 use crate::failure::Outcome;
 
-/// The steps by which the process yields to all others, the most that there are (nice(2)).
-const NICE: i32 = 19;
+/// The steps by which the process yields to others (nice(2)). With more of them, processes that keep all
+/// processors busy could hold up those that wait for a list to be exchanged.
+const NICE: i32 = 5;
 
 // Arguments of `msb __merge`.
 #[derive(Debug, clap::Args)]

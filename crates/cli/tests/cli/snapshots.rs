@@ -93,9 +93,48 @@ fn what_cannot_be_done_says_why() {
     let missing = home.msb(&["snapshot", "inspect", "box@b"]);
     missing.assert_refused(&["sandbox box has no snapshot b"]);
     missing.assert_hint("msb snapshot ls box");
-    let discarded = home.msb(&["discard", "box", "/greeting"]);
-    discarded.assert_refused(&["cannot discard changes of sandbox box: it has snapshots"]);
-    discarded.assert_hint("msb rollback box@SNAPSHOT");
+}
+
+#[test]
+fn changes_are_discarded_and_snapshots_keep_them() {
+    let home = TestHome::new();
+    home.load("app", &host_architecture());
+    let changes = [
+        "--mkdir",
+        "/kept",
+        "--mkdir",
+        "/tried",
+        "--rm-path",
+        "/greeting",
+    ];
+    let create = ["create", "-q", "--name", "box", "--upper-size", "64M"];
+    printed(&home, &[&create[..], &changes, &["app"]].concat());
+    printed(&home, &["snapshot", "create", "box@a"]);
+    let all = "D /greeting\nA /kept\nA /tried\n";
+    assert_eq!(printed(&home, &["diff", "box"]), all);
+    printed(&home, &["discard", "box", "/tried", "/greeting"]);
+    assert_eq!(printed(&home, &["diff", "box"]), "A /kept\n");
+    assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
+    assert_eq!(printed(&home, &["diff", "box@a"]), all);
+    // Nothing is left of the disk beside, and what only the old disk had is gone.
+    let sandbox = fs::read_dir(home.path().join("home/sandboxes"));
+    let sandbox = sandbox
+        .expect("listed")
+        .next()
+        .expect("one")
+        .expect("an entry");
+    let beside = fs::read_dir(sandbox.path().join("merging"));
+    assert_eq!(beside.expect("listed").count(), 0);
+    printed(&home, &["discard", "box", "/"]);
+    assert_eq!(printed(&home, &["diff", "box"]), "");
+    printed(&home, &["snapshot", "verify", "box"]);
+    assert_eq!(printed(&home, &["rollback", "box@a"]), "box@2\n");
+    assert_eq!(printed(&home, &["diff", "box"]), all);
+    assert_eq!(printed(&home, &["diff", "box@2"]), "");
+    printed(&home, &["snapshot", "rm", "box@2"]);
+    printed(&home, &["snapshot", "rm", "box@a"]);
+    printed(&home, &["discard", "box", "/"]);
+    assert_eq!(printed(&home, &["diff", "box"]), "");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use tree_diff::InvalidScope;
 
-use crate::{DisksError, NoOverlay};
+use crate::{DisksError, NoOverlay, SnapshotError};
 
 /// A reason why changes of a sandbox cannot be taken back. The sandbox is unchanged then.
 #[derive(Debug, thiserror::Error)]
@@ -14,12 +14,6 @@ pub enum DiscardError {
          would be replaced"
     )]
     Running {
-        /// Name of the sandbox.
-        name: String,
-    },
-    /// The sandbox has or had snapshots, whose disk would not share its blocks with a new one.
-    #[error("cannot discard changes of sandbox {name}: it has snapshots")]
-    HasSnapshots {
         /// Name of the sandbox.
         name: String,
     },
@@ -61,6 +55,15 @@ pub enum DiscardError {
         /// The error of the ext4 writer.
         #[source]
         source: ext4_writer::WriteError,
+    },
+    /// The disk is one of generations, and cannot get the new content.
+    #[error("cannot replace the writable disk of sandbox {name}, which has snapshots")]
+    Generations {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the disk.
+        #[source]
+        source: SnapshotError,
     },
     /// A file of the host cannot be read or written.
     #[error("cannot replace the writable disk of sandbox {name}")]

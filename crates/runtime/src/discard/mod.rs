@@ -1,5 +1,5 @@
 //! Changes of a stopped sandbox, taken back: a new writable disk is written beside the old one, and
-//! takes its place when it is complete.
+//! takes its place when it is complete. Snapshots of the old one stay as they are.
 
 mod content;
 mod error;
@@ -20,9 +20,10 @@ use content::DiskFile;
 pub use error::DiscardError;
 use wanted::wanted;
 
-use crate::disks::Disks;
-use crate::sandbox::{UpperPool, upper_options};
-use crate::{Home, Sandbox};
+use crate::disks::{DiskReader, Disks, open_upper};
+use crate::sandbox::{NewDisk, UpperPool, upper_options};
+use crate::snapshots::WrittenAnew;
+use crate::{Home, Sandbox, SnapshotError};
 
 /// The longest file of extra hosts on an upper disk, as the agent reads it, in bytes.
 const HOSTS_MAX_BYTES: u64 = 1 << 20;
@@ -48,9 +49,7 @@ impl Sandbox {
         let claimed = self.claim().map_err(io_error)?;
         let (sandbox, _lock) =
             claimed.ok_or_else(|| DiscardError::Running { name: name.clone() })?;
-        if UpperPool::find(&sandbox.files).map_err(io_error)?.is_some() {
-            return Err(DiscardError::HasSnapshots { name: name.clone() });
-        }
+        let pool = UpperPool::find(&sandbox.files).map_err(io_error)?;
         let disks = Disks::of_locked(&sandbox, home).map_err(|source| DiscardError::Disks {
             name: name.clone(),
             source,
@@ -62,14 +61,53 @@ impl Sandbox {
         let directory = rootfs_view::layer(disks.view.image(), &tree, on_disk, &mut upper);
         let work = upper.add(Inode::directory(Metadata::directory(0o700)));
         let mut made = vec![("upper", directory), ("work", work)];
-        if let Some(hosts) = sandbox.added_hosts().map_err(io_error)? {
+        if let Some(hosts) = sandbox.added_hosts()? {
             made.push(("hosts", upper.add(DiskFile::inode(hosts))));
         }
         for (name, id) in made {
             let name = Name::new(name.as_bytes()).expect("a plain word");
             upper.link(upper.root(), name, id);
         }
-        sandbox.replace_upper(&upper)
+        let Some(pool) = pool else {
+            return sandbox.replace_upper(&upper);
+        };
+        let written = sandbox.write_upper_anew(&upper, &pool)?;
+        // The old disk is not read any more.
+        drop((upper, disks));
+        let replaced = written.replace(&sandbox, &pool);
+        replaced.map_err(|source| sandbox.snapshot_error(source))
+    }
+
+    /// Writes a new upper disk for a sandbox whose disk is one of generations.
+    fn write_upper_anew(
+        &self,
+        tree: &Tree<DiskFile>,
+        pool: &UpperPool,
+    ) -> Result<WrittenAnew, DiscardError> {
+        let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
+        let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
+        // A disk that was to be larger from the next start on is that now.
+        let size_bytes = self.spec.upper_bytes.max(old_bytes);
+        let options = upper_options(&self.spec, size_bytes);
+        let write = |output: NewDisk<'_>| ext4_writer::write(tree, &options, output).map(drop);
+        let written = self.write_anew(size_bytes, write);
+        let written = written.map_err(|source| self.snapshot_error(source))?;
+        written.map_err(|source| self.layout_error(source, size_bytes))
+    }
+
+    fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
+        DiscardError::Generations {
+            name: self.spec.name.clone(),
+            source,
+        }
+    }
+
+    fn layout_error(&self, source: WriteError, size_bytes: u64) -> DiscardError {
+        let name = self.spec.name.clone();
+        match source {
+            WriteError::Full { .. } => DiscardError::Full { name, size_bytes },
+            source => DiscardError::Layout { name, source },
+        }
     }
 
     /// Writes a new upper disk, which then takes the place of the old one.
@@ -93,14 +131,7 @@ impl Sandbox {
         });
         match (published, failed) {
             (Ok(()), _) => Ok(()),
-            (Err(_), Some(WriteError::Full { .. })) => Err(DiscardError::Full {
-                name: name(),
-                size_bytes,
-            }),
-            (Err(_), Some(source)) => Err(DiscardError::Layout {
-                name: name(),
-                source,
-            }),
+            (Err(_), Some(source)) => Err(self.layout_error(source, size_bytes)),
             (Err(source), None) => Err(DiscardError::Write {
                 name: name(),
                 source,
@@ -109,17 +140,29 @@ impl Sandbox {
     }
 
     /// Returns the extra lines of `/etc/hosts` on the upper disk; `None` if there are none.
-    fn added_hosts(&self) -> io::Result<Option<Vec<u8>>> {
-        let file = fs::File::open(self.files.upper())?.into_parts().0;
-        let disk = ext4_writer::Image::open(file).map_err(io::Error::other)?;
-        let tree = disk.read_tree().map_err(io::Error::other)?;
-        let hosts = tree.find(b"hosts").map(|id| &tree.inode(id).kind);
-        let Some(FileKind::Regular(data)) = hosts else {
-            return Ok(None);
-        };
-        let mut lines = Vec::new();
-        let hosts = disk.file_reader(data);
-        hosts.take(HOSTS_MAX_BYTES).read_to_end(&mut lines)?;
-        Ok(Some(lines))
+    fn added_hosts(&self) -> Result<Option<Vec<u8>>, DiscardError> {
+        let name = || self.spec.name.clone();
+        let disk = open_upper(self).map_err(|source| DiscardError::Disks {
+            name: name(),
+            source,
+        })?;
+        let lines = added_hosts_on(disk);
+        lines.map_err(|source| DiscardError::Write {
+            name: name(),
+            source,
+        })
     }
+}
+
+fn added_hosts_on(disk: DiskReader) -> io::Result<Option<Vec<u8>>> {
+    let disk = ext4_writer::Image::open(disk).map_err(io::Error::other)?;
+    let tree = disk.read_tree().map_err(io::Error::other)?;
+    let hosts = tree.find(b"hosts").map(|id| &tree.inode(id).kind);
+    let Some(FileKind::Regular(data)) = hosts else {
+        return Ok(None);
+    };
+    let mut lines = Vec::new();
+    let hosts = disk.file_reader(data);
+    hosts.take(HOSTS_MAX_BYTES).read_to_end(&mut lines)?;
+    Ok(Some(lines))
 }

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use fs_err as fs;
 
-use super::{Lock, Sandbox};
+use super::{ChangeLock, Lock, Sandbox};
 
 impl Sandbox {
     /// Removes the files in the sandbox's directory, and among the records of its snapshots, that a
@@ -10,6 +10,12 @@ impl Sandbox {
     /// its disks, or the right to change its description; so the caller holds both.
     pub(super) fn remove_unfinished(&self, _lock: &Lock) {
         remove_unfinished_in(&self.files.directory);
+        remove_unfinished_in(&self.files.snapshots());
+    }
+
+    /// Removes the records of snapshots that a killed process left unfinished. Whoever writes one has the
+    /// right to change the sandbox's description, which the caller has now.
+    pub(crate) fn remove_unfinished_records(&self, _change: &ChangeLock) {
         remove_unfinished_in(&self.files.snapshots());
     }
 }

@@ -116,6 +116,9 @@ pub enum SnapshotError {
     /// The disk cannot be flushed.
     #[error("cannot flush the writable disk")]
     Flush(#[from] FlushError),
+    /// A generation cannot be given to another pool.
+    #[error("cannot give a generation of the writable disk another name")]
+    Share(#[from] generations::StorageError),
     /// The disk cannot be set to another state.
     #[error("cannot set the writable disk to another state")]
     RollBack(#[from] generations::CreateError),

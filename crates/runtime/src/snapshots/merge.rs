@@ -4,26 +4,31 @@
 //! The blocks are copied beside the disk's pool. Only the exchange of the lists keeps those waiting who need
 //! that generations stay; the process of a running machine makes its own part of it.
 
-mod beside;
 mod groups;
 
 use std::io;
 use std::sync::Arc;
 
-use generations::GenerationId;
+use generations::{FileStorage, GenerationId, Pool, Verified};
 
+use super::beside::{PoolBeside, Turn, list};
 use super::live::{LOOKS, blocking};
 use super::record::Records;
 use super::{MANY_GENERATIONS, SnapshotError};
 use crate::sandbox::{ChangeLock, GenerationsLock, UpperPool};
 use crate::{ConnectError, Sandbox};
-use beside::Merged;
-pub(super) use beside::{PoolBeside, Turn};
 use groups::groups;
 
 /// The least number of generations that merging in the background has to make fewer. It is run once they
 /// are many, and so copies a block only a few times.
 const LEAST_FEWER: usize = 16;
+
+/// Generations, the oldest first, and the one that they were merged into.
+#[derive(Debug)]
+struct Merged {
+    from: Vec<GenerationId>,
+    into: GenerationId,
+}
 
 impl Sandbox {
     /// Merges generations of the sandbox's disk, running or not, that no snapshot needs apart, and returns
@@ -116,10 +121,10 @@ impl Sandbox {
             let Some(group) = sandbox.groups(&pool)?.into_iter().next() else {
                 return Ok(None);
             };
-            let group = beside.take(&pool, group)?;
+            beside.take(&pool, &group)?;
             // The files have a second name each, so nobody has to wait for the copy.
             drop(keeping);
-            Ok(Some(beside.merge(group)?))
+            Ok(Some(merge_in(&beside.pool, group)?))
         })
         .await
     }
@@ -137,7 +142,7 @@ impl Sandbox {
         let (before_bytes, claimed) = blocking(move || {
             let claimed = taker.claim_generations()?;
             let before_bytes = taker.allocated_bytes()?;
-            beside.give(&taker, &wanted)?;
+            beside.give(&taker, &[wanted.into])?;
             Ok((before_bytes, claimed))
         })
         .await?;
@@ -201,7 +206,9 @@ impl Sandbox {
         _claimed: &GenerationsLock,
     ) -> Result<(), SnapshotError> {
         // A record that is removed meanwhile is not to come back.
-        let _change = ChangeLock::take(&self.files)?;
+        let change = ChangeLock::take(&self.files)?;
+        // A merge that was killed may have left one, and the sandbox may run for long.
+        self.remove_unfinished_records(&change);
         let records = Records::new(&self.files);
         for (snapshot, mut state) in records.states()? {
             if state.replace_merged(&merged.from, merged.into) {
@@ -227,6 +234,19 @@ impl Sandbox {
         }
         Ok(found)
     }
+}
+
+/// Merges generations of a pool, whose files are removed.
+fn merge_in(pool: &Pool<FileStorage>, from: Vec<GenerationId>) -> Result<Merged, SnapshotError> {
+    // A changed byte would not be found any more in what it is copied to.
+    let verified = from.iter().map(|id| pool.verify(*id));
+    let verified: Vec<Verified> = verified.collect::<Result<_, _>>()?;
+    let into = pool.merge(&from)?;
+    if verified.iter().all(|found| *found == Verified::Content) {
+        pool.record_digest(into)?;
+    }
+    pool.remove_unlisted(&[list(&[into])])?;
+    Ok(Merged { from, into })
 }
 
 /// Returns the number of generations by which merging makes them fewer.

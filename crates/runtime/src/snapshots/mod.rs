@@ -4,7 +4,9 @@
 //! is a record that names the generations of one moment; it is written after they are durable, and
 //! removed before they are. The disk of a running sandbox is cut by the process that serves it.
 
+mod anew;
 mod archive;
+mod beside;
 mod consistency;
 mod error;
 mod live;
@@ -21,6 +23,7 @@ mod verify;
 use durable_files::now_s;
 use generations::State;
 
+pub(crate) use anew::WrittenAnew;
 pub use archive::{ExportError, ImportError, Imported, SnapshotExport, SnapshotImport};
 pub use consistency::Consistency;
 pub use error::SnapshotError;

@@ -1,6 +1,6 @@
 use fs_err as fs;
 
-use super::merge::{PoolBeside, Turn};
+use super::beside::{PoolBeside, Turn};
 use super::*;
 use crate::sandbox::Spec;
 use crate::{Home, UpperPool};

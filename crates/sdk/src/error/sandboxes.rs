@@ -288,11 +288,6 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
             let hint = format!("stop it with msb stop {name}; its files are kept");
             Some(of_running(name).hint(Some(hint)))
         }
-        DiscardError::HasSnapshots { name } => {
-            let hint = format!("roll back with msb rollback {name}@SNAPSHOT");
-            let meaning = Meaning::new(ErrorKind::InvalidArgument).detail("name", name.as_str());
-            Some(meaning.hint(Some(hint)))
-        }
         DiscardError::NoDirectory { path } => {
             let path = String::from_utf8_lossy(path).into_owned();
             let hint = format!("take back {path} as a whole");
@@ -306,9 +301,10 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
         DiscardError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
         // Transparent errors do not appear among the causes.
         DiscardError::NoOverlay(_) => Some(Meaning::new(ErrorKind::Unsupported)),
-        DiscardError::Disks { .. } | DiscardError::Layout { .. } | DiscardError::Write { .. } => {
-            None
-        }
+        DiscardError::Disks { .. }
+        | DiscardError::Layout { .. }
+        | DiscardError::Generations { .. }
+        | DiscardError::Write { .. } => None,
     }
 }
 
