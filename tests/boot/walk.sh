@@ -277,6 +277,9 @@ same 'A /srv/live' "$msb" diff walk-2 -- /srv/live
 boots "$msb" rollback -t 0 walk-2@live
 same unsynced "$msb" exec walk-2 cat /srv/live
 same walk-2@live "$msb" snapshot rm walk-2@live
+# No snapshot is that old: generations are merged, and the machine takes part.
+gives 0 "$msb" snapshot prune --force --filter until=24h walk-2
+same unsynced "$msb" exec walk-2 cat /srv/live
 gives 0 "$msb" exec walk-2 rm /srv/live
 gives 0 "$msb" stop walk-2
 gives 0 "$msb" rollback walk-2@2

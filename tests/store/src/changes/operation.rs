@@ -68,6 +68,12 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         },
         operation("discard", &["discard", CHANGED, "/etc"], changes, 500),
         operation(
+            "discard with snapshots",
+            &["discard", SNAPPED, "/"],
+            changes_since_snapshots,
+            500,
+        ),
+        operation(
             "commit",
             &["commit", CHANGED, COMMITTED],
             committed_image,
@@ -202,6 +208,13 @@ fn project_files(world: &World) -> Result<Vec<String>> {
 /// Returns the changes of the sandbox.
 fn changes(world: &World) -> Result<Vec<String>> {
     lines(world, &["diff", CHANGED])
+}
+
+/// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
+fn changes_since_snapshots(world: &World) -> Result<Vec<String>> {
+    let mut found = lines(world, &["diff", SNAPPED])?;
+    found.extend(lines(world, &["diff", &format!("{SNAPPED}@first")])?);
+    Ok(found)
 }
 
 /// Returns the digest of the image that a commit names.
