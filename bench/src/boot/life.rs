@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use anyhow::{Context as _, Result};
 
 use super::starts::Starts;
@@ -14,9 +16,19 @@ type Life = [f64; STAGES.len()];
 /// The names of the rows: the second sandbox lives while the first runs.
 const ROWS: [&str; 2] = ["one sandbox", "a second one beside it"];
 
+/// What the times are those of.
+pub(super) const NOTES: [&str; 2] = [
+    "a start ends when the guest's agent answers",
+    "2 s pass before each round's first sandbox",
+];
+
 /// The largest allowed share of the first sandbox's time that the second takes from its creation to the
 /// first byte.
 const SECOND_SHARE: f64 = 1.05;
+
+/// The time between the end of a round and the next one's first sandbox. Right after a sandbox has ended, a
+/// host may start another one faster, whether or not one runs; the second one of a round has no such start.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// The lifecycles of all counted rounds: of a sandbox, and of a second one beside it.
 #[derive(Default)]
@@ -40,6 +52,7 @@ pub(super) fn once(
     starts: &mut Starts,
 ) -> Result<[Life; ROWS.len()]> {
     starts.again(|starts| {
+        std::thread::sleep(PAUSE);
         let Some(first) = Running::start(arguments, msb, starts, "boot")? else {
             return Ok(None);
         };

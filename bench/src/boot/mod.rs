@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
     let mut tables = vec![
         accounts.whole_table(conditions(&[])),
         accounts.table(conditions(account::NOTES)),
-        lives.table(conditions(&["a start ends when the guest's agent answers"])),
+        lives.table(conditions(&life::NOTES)),
     ];
     let mut targets = vec![lives.target()];
     if let Some(peer) = &peer {
