@@ -61,7 +61,10 @@ fn used(shared: &Shared, image: &str, digest: &Digest) -> io::Result<Option<Erro
     let [first, others @ ..] = names.as_slice() else {
         return Ok(None);
     };
-    let those = if others.is_empty() { "it" } else { "them" };
+    let (those, they) = match others {
+        [] => ("it", "it"),
+        _ => ("them", "they"),
+    };
     let users = match others {
         [] => format!("sandbox {first}"),
         _ => format!("sandboxes {}", names.join(", ")),
@@ -72,7 +75,7 @@ fn used(shared: &Shared, image: &str, digest: &Digest) -> io::Result<Option<Erro
     } else {
         format!(
             "remove {those} first with msb rm {all}; or remove the image alone with msb image rm \
-             --force {image}, after which {those} cannot be started"
+             --force {image}, after which {they} cannot be started"
         )
     };
     let message = format!("image {image} is used by {users}");
