@@ -16,7 +16,7 @@ type Life = [f64; STAGES.len()];
 /// The names of the rows: the second sandbox lives while the first runs.
 const ROWS: [&str; 2] = ["one sandbox", "a second one beside it"];
 
-/// What the times are those of.
+/// The conditions of the times, for the report.
 pub(super) const NOTES: [&str; 2] = [
     "a start ends when the guest's agent answers",
     "2 s pass before each round's first sandbox",

@@ -22,7 +22,7 @@ use wanted::wanted;
 
 use crate::disks::{DiskReader, Disks, open_upper};
 use crate::sandbox::{NewDisk, UpperPool, upper_options};
-use crate::snapshots::WrittenAnew;
+use crate::snapshots::StagedDisk;
 use crate::{Home, Sandbox, SnapshotError};
 
 /// The longest file of extra hosts on an upper disk, as the agent reads it, in bytes.
@@ -71,7 +71,7 @@ impl Sandbox {
         let Some(pool) = pool else {
             return sandbox.replace_upper(&upper);
         };
-        let written = sandbox.write_upper_anew(&upper, &pool)?;
+        let written = sandbox.stage_upper(&upper, &pool)?;
         // The old disk is not read any more.
         drop((upper, disks));
         let replaced = written.replace(&sandbox, &pool);
@@ -79,18 +79,18 @@ impl Sandbox {
     }
 
     /// Writes a new upper disk for a sandbox whose disk is one of generations.
-    fn write_upper_anew(
+    fn stage_upper(
         &self,
         tree: &Tree<DiskFile>,
         pool: &UpperPool,
-    ) -> Result<WrittenAnew, DiscardError> {
+    ) -> Result<StagedDisk, DiscardError> {
         let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
         let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
         // A disk that was to be larger from the next start on is that now.
         let size_bytes = self.spec.upper_bytes.max(old_bytes);
         let options = upper_options(&self.spec, size_bytes);
         let write = |output: NewDisk<'_>| ext4_writer::write(tree, &options, output).map(drop);
-        let written = self.write_anew(size_bytes, write);
+        let written = self.stage_disk(size_bytes, write);
         let written = written.map_err(|source| self.snapshot_error(source))?;
         written.map_err(|source| self.layout_error(source, size_bytes))
     }

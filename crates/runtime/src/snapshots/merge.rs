@@ -11,17 +11,20 @@ use std::sync::Arc;
 
 use generations::{FileStorage, GenerationId, Pool, Verified};
 
-use super::beside::{PoolBeside, Turn, list};
 use super::live::{LOOKS, blocking};
 use super::record::Records;
+use super::staging::{StagingPool, list};
 use super::{MANY_GENERATIONS, SnapshotError};
-use crate::sandbox::{ChangeLock, GenerationsLock, UpperPool};
+use crate::sandbox::{ChangeLock, GenerationsLock, SandboxPaths, UpperPool};
 use crate::{ConnectError, Sandbox};
 use groups::groups;
 
 /// The least number of generations that merging in the background has to make fewer. It is run once they
 /// are many, and so copies a block only a few times.
 const LEAST_FEWER: usize = 16;
+
+/// A way to take the right to merge; it returns `None` if another process has it and is not waited for.
+type Claim = fn(&SandboxPaths) -> io::Result<Option<StagingPool>>;
 
 /// Generations, the oldest first, and the one that they were merged into.
 #[derive(Debug)]
@@ -39,7 +42,8 @@ impl Sandbox {
     /// If a record or a generation is damaged, the host has no room for the copy, or the process of the
     /// running machine does not take part. Generations that were merged before then stay merged.
     pub async fn merge_generations(&self) -> Result<u64, SnapshotError> {
-        self.merge(Turn::Wait, 1).await
+        self.merge(|files| StagingPool::claim(files).map(Some), 1)
+            .await
     }
 
     /// Does the same in the background: only if it makes many generations fewer, and no other process
@@ -48,7 +52,7 @@ impl Sandbox {
     /// # Errors
     /// Fails as [`merge_generations`](Self::merge_generations) does.
     pub async fn merge_many_generations(&self) -> Result<u64, SnapshotError> {
-        self.merge(Turn::Pass, LEAST_FEWER).await
+        self.merge(StagingPool::try_claim, LEAST_FEWER).await
     }
 
     /// Returns true if [`merge_many_generations`](Self::merge_many_generations) would merge some.
@@ -79,24 +83,24 @@ impl Sandbox {
         Ok(fewer(&self.groups(&pool)?) >= LEAST_FEWER)
     }
 
-    async fn merge(&self, turn: Turn, least_fewer: usize) -> Result<u64, SnapshotError> {
+    async fn merge(&self, claim: Claim, least_fewer: usize) -> Result<u64, SnapshotError> {
         let sandbox = self.clone();
         let begun = blocking(move || {
             let Some(pool) = UpperPool::find(&sandbox.files)? else {
                 return Ok(None);
             };
-            let beside = PoolBeside::claim(&sandbox.files, turn)?;
+            let staging = claim(&sandbox.files)?;
             let keeping = pool.keep_generations()?;
             let is_worth_it = fewer(&sandbox.groups(&pool)?) >= least_fewer;
             drop(keeping);
-            Ok(beside.map(|beside| (Arc::new(pool), Arc::new(beside), is_worth_it)))
+            Ok(staging.map(|staging| (Arc::new(pool), Arc::new(staging), is_worth_it)))
         });
-        let Some((pool, beside, is_worth_it)) = begun.await? else {
+        let Some((pool, staging, is_worth_it)) = begun.await? else {
             return Ok(0);
         };
         let mut freed_bytes = 0;
-        while is_worth_it && let Some(merged) = self.copy_next(&pool, &beside).await? {
-            freed_bytes += self.exchange(&pool, &beside, merged).await?;
+        while is_worth_it && let Some(merged) = self.copy_next(&pool, &staging).await? {
+            freed_bytes += self.exchange(&pool, &staging, merged).await?;
         }
         let sandbox = self.clone();
         let rest = blocking(move || {
@@ -112,19 +116,19 @@ impl Sandbox {
     async fn copy_next(
         &self,
         pool: &Arc<UpperPool>,
-        beside: &Arc<PoolBeside>,
+        staging: &Arc<StagingPool>,
     ) -> Result<Option<Merged>, SnapshotError> {
-        let (sandbox, pool, beside) = (self.clone(), Arc::clone(pool), Arc::clone(beside));
+        let (sandbox, pool, staging) = (self.clone(), Arc::clone(pool), Arc::clone(staging));
         blocking(move || {
-            beside.clear()?;
+            staging.clear()?;
             let keeping = pool.keep_generations()?;
             let Some(group) = sandbox.groups(&pool)?.into_iter().next() else {
                 return Ok(None);
             };
-            beside.take(&pool, &group)?;
+            staging.take(&pool, &group)?;
             // The files have a second name each, so nobody has to wait for the copy.
             drop(keeping);
-            Ok(Some(merge_in(&beside.pool, group)?))
+            Ok(Some(merge_in(&staging.pool, group)?))
         })
         .await
     }
@@ -134,15 +138,15 @@ impl Sandbox {
     async fn exchange(
         &self,
         pool: &Arc<UpperPool>,
-        beside: &Arc<PoolBeside>,
+        staging: &Arc<StagingPool>,
         merged: Merged,
     ) -> Result<u64, SnapshotError> {
-        let (taker, beside, merged) = (Arc::clone(pool), Arc::clone(beside), Arc::new(merged));
+        let (taker, staging, merged) = (Arc::clone(pool), Arc::clone(staging), Arc::new(merged));
         let wanted = Arc::clone(&merged);
         let (before_bytes, claimed) = blocking(move || {
             let claimed = taker.claim_generations()?;
             let before_bytes = taker.allocated_bytes()?;
-            beside.give(&taker, &[wanted.into])?;
+            staging.give(&taker, &[wanted.into])?;
             Ok((before_bytes, claimed))
         })
         .await?;

@@ -4,9 +4,7 @@
 //! is a record that names the generations of one moment; it is written after they are durable, and
 //! removed before they are. The disk of a running sandbox is cut by the process that serves it.
 
-mod anew;
 mod archive;
-mod beside;
 mod consistency;
 mod error;
 mod live;
@@ -15,7 +13,9 @@ mod name;
 mod origin;
 mod record;
 mod remove;
+mod rewrite;
 mod roll_back;
+mod staging;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -23,7 +23,6 @@ mod verify;
 use durable_files::now_s;
 use generations::State;
 
-pub(crate) use anew::WrittenAnew;
 pub use archive::{ExportError, ImportError, Imported, SnapshotExport, SnapshotImport};
 pub use consistency::Consistency;
 pub use error::SnapshotError;
@@ -31,6 +30,7 @@ pub use name::{InvalidSnapshotName, SnapshotName};
 pub use origin::Origin;
 use record::Records;
 pub use record::Snapshot;
+pub(crate) use rewrite::StagedDisk;
 pub use roll_back::{RollBackRunning, RolledBack};
 pub use verify::{SnapshotContent, VerifiedSnapshot};
 

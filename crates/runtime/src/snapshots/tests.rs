@@ -1,6 +1,6 @@
 use fs_err as fs;
 
-use super::beside::{PoolBeside, Turn};
+use super::staging::StagingPool;
 use super::*;
 use crate::sandbox::Spec;
 use crate::{Home, UpperPool};
@@ -326,7 +326,7 @@ async fn many_generations_are_merged_once_they_are_many() {
     assert_eq!(sandbox.merge_many_generations().await.expect("looked"), 0);
     sandbox.remove_snapshot("17").expect("removed");
     assert!(sandbox.has_many_generations().expect("read"));
-    let busy = PoolBeside::claim(&sandbox.files, Turn::Pass).expect("claimed");
+    let busy = StagingPool::try_claim(&sandbox.files).expect("claimed");
     let passed = sandbox.merge_many_generations().await;
     assert_eq!(passed.expect("another process merges"), 0);
     drop(busy);

@@ -51,6 +51,7 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
         .map(|one| files(env, *one))
         .collect::<Result<_>>()?;
     let many = generations(env)?;
+    let counted = number(&told(env, &["exec", NAME, "cat", "/srv/counted"])?)?;
     // Each removal looks, and the first that finds enough of them has them merged.
     remove_snapshots(env, REMOVED_FIRST)?;
     let fewer = many - 15;
@@ -85,7 +86,7 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
     )?;
     ensure!(same == boot_id, "the machine was started again");
     let last = number(&told(env, &["exec", NAME, "cat", "/srv/counted"])?)?;
-    ensure!(last > 0, "the writer stands still");
+    ensure!(last > counted, "the writer stood still at {counted}");
     told(env, &["stop", "-t", "0", NAME])?;
     expect_code(&env.retried(|| machine_start(env, NAME), &[])?, 0)?;
     told(env, &["stop", "-t", "0", NAME])?;

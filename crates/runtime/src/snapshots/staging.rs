@@ -11,42 +11,35 @@ use crate::snapshots::SnapshotError;
 /// A pool of its own in which generations are made that no list has yet. In that of the disk they would be
 /// taken for leftovers. What it takes from there has a second name, and stays readable whatever is removed.
 #[derive(Debug)]
-pub(super) struct PoolBeside {
+pub(super) struct StagingPool {
     pub(super) pool: Pool<FileStorage>,
     directory: PathBuf,
     _lock: fs::File,
 }
 
-/// What to do while another process has the right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
-    /// Wait until it has ended.
-    Wait,
-    /// Leave it to that process.
-    Pass,
-}
+impl StagingPool {
+    /// Waits for the right to make generations for a sandbox, and takes it.
+    pub(super) fn claim(files: &SandboxPaths) -> io::Result<Self> {
+        let (directory, lock) = open(files)?;
+        flock::wait(&lock, flock::Kind::Exclusive)?;
+        Self::locked(directory, lock)
+    }
 
-impl PoolBeside {
-    /// Takes the right to make generations for a sandbox; `None` if another process has it and `turn` says
-    /// to pass.
-    pub(super) fn claim(files: &SandboxPaths, turn: Turn) -> io::Result<Option<Self>> {
-        let directory = files.merging();
-        // The parents are not made: the sandbox may have been removed.
-        match fs::create_dir(&directory) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
+    /// Takes the right; `None` if another process has it.
+    pub(super) fn try_claim(files: &SandboxPaths) -> io::Result<Option<Self>> {
+        let (directory, lock) = open(files)?;
+        if !flock::try_once(&lock, flock::Kind::Exclusive)? {
+            return Ok(None);
         }
-        let lock = fs::File::open(&directory)?;
-        match turn {
-            Turn::Wait => flock::wait(&lock, flock::Kind::Exclusive)?,
-            Turn::Pass if !flock::try_once(&lock, flock::Kind::Exclusive)? => return Ok(None),
-            Turn::Pass => {}
-        }
-        Ok(Some(Self {
+        Self::locked(directory, lock).map(Some)
+    }
+
+    fn locked(directory: PathBuf, lock: fs::File) -> io::Result<Self> {
+        Ok(Self {
             pool: Pool::new(FileStorage::open(&directory)?),
             directory,
             _lock: lock,
-        }))
+        })
     }
 
     /// Removes what is left in it.
@@ -77,11 +70,23 @@ impl PoolBeside {
     }
 }
 
-impl Drop for PoolBeside {
+impl Drop for StagingPool {
     fn drop(&mut self) {
         // What stays is removed by the next one.
         let _ = self.clear();
     }
+}
+
+/// Opens the directory of the pool, and makes it if it is missing.
+fn open(files: &SandboxPaths) -> io::Result<(PathBuf, fs::File)> {
+    let directory = files.merging();
+    // The parents are not made: the sandbox may have been removed.
+    match fs::create_dir(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let lock = fs::File::open(&directory)?;
+    Ok((directory, lock))
 }
 
 /// Returns a state with generations, whatever its size.

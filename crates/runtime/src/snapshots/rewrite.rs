@@ -3,46 +3,44 @@
 use generations::State;
 
 use super::SnapshotError;
-use super::beside::{PoolBeside, Turn};
+use super::staging::StagingPool;
 use crate::Sandbox;
 use crate::sandbox::{NewDisk, UpperPool};
 
 /// The content of a disk that has been written and is not used yet.
-pub(crate) struct WrittenAnew {
-    beside: PoolBeside,
+pub(crate) struct StagedDisk {
+    staging: StagingPool,
     state: State,
 }
 
 impl Sandbox {
     /// Writes the content of a disk of zeros, durably, beside the disk of the stopped sandbox. Returns the
     /// error of `write` as a value of its own.
-    pub(crate) fn write_anew<E>(
+    pub(crate) fn stage_disk<E>(
         &self,
         size_bytes: u64,
         write: impl FnOnce(NewDisk<'_>) -> Result<(), E>,
-    ) -> Result<Result<WrittenAnew, E>, SnapshotError> {
-        let beside = PoolBeside::claim(&self.files, Turn::Wait)?;
-        // `None` is returned only to who does not wait.
-        let beside = beside.ok_or(SnapshotError::NoDisk)?;
-        beside.clear()?;
-        let id = beside.pool.new_disk_id()?;
-        beside.pool.create_disk(id, size_bytes)?;
-        let mut disk = beside.pool.open_disk(id)?;
+    ) -> Result<Result<StagedDisk, E>, SnapshotError> {
+        let staging = StagingPool::claim(&self.files)?;
+        staging.clear()?;
+        let id = staging.pool.new_disk_id()?;
+        staging.pool.create_disk(id, size_bytes)?;
+        let mut disk = staging.pool.open_disk(id)?;
         if let Err(error) = write(NewDisk(&mut disk)) {
             return Ok(Err(error));
         }
         let state = disk.cut()?;
         disk.flush()?;
-        Ok(Ok(WrittenAnew { beside, state }))
+        Ok(Ok(StagedDisk { staging, state }))
     }
 }
 
-impl WrittenAnew {
+impl StagedDisk {
     /// Gives the stopped sandbox's disk the content. The caller has the sandbox's lock, and nobody reads the
     /// disk. A process that ends before this returns leaves the disk with either content.
     pub(crate) fn replace(self, sandbox: &Sandbox, pool: &UpperPool) -> Result<(), SnapshotError> {
         let _claimed = pool.claim_generations()?;
-        self.beside.give(pool, &self.state.generations)?;
+        self.staging.give(pool, &self.state.generations)?;
         let replaced = pool.roll_back(&self.state);
         // What no list has goes: the old content, or the new one after an error.
         let removed = sandbox.remove_unlisted_of(pool);
