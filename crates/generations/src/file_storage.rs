@@ -40,7 +40,7 @@ impl FileStorage {
 
 impl Storage for FileStorage {
     type File = PoolFile;
-    type Lock = File;
+    type Lock = FileLock;
 
     fn create(&self, name: &str) -> io::Result<PoolFile> {
         let created = create_new(&self.path(name))?;
@@ -106,14 +106,14 @@ impl Storage for FileStorage {
         sync_directory(&self.directory)
     }
 
-    fn lock(&self, name: &str, access: Access) -> io::Result<Option<File>> {
+    fn lock(&self, name: &str, access: Access) -> io::Result<Option<FileLock>> {
         let file = open_or_create(&self.path(name))?.into_file();
         let taken = match access {
             Access::Read => file.try_lock_shared(),
             Access::Write => file.try_lock(),
         };
         match taken {
-            Ok(()) => Ok(Some(file)),
+            Ok(()) => Ok(Some(FileLock(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
@@ -124,6 +124,17 @@ impl Storage for FileStorage {
         let mut bytes = [0; 16];
         getrandom(&mut bytes, GetRandomFlags::empty())?;
         Ok(bytes)
+    }
+}
+
+/// A lock of a pool's file (flock(2)), which ends when this value is dropped.
+#[derive(Debug)]
+pub struct FileLock(File);
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing the file is not enough if a child process was forked in between.
+        let _ = self.0.unlock();
     }
 }
 
@@ -189,5 +200,23 @@ impl StorageFile for File {
             Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(offset_bytes),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed step fails its test")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_ends_although_another_process_has_its_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = FileStorage::open(directory.path()).unwrap();
+        let lock = storage.lock("lock", Access::Write).unwrap().unwrap();
+        // A duplicate is what a process has that was forked meanwhile.
+        let _inherited = lock.0.try_clone().unwrap();
+        assert!(storage.lock("lock", Access::Read).unwrap().is_none());
+        drop(lock);
+        assert!(storage.lock("lock", Access::Write).unwrap().is_some());
     }
 }

@@ -1,7 +1,7 @@
 //! Every check and test, in two lanes side by side.
 //!
-//! One lane has the work of this machine, the other waits for emulated guests, each of which keeps
-//! one processor busy.
+//! One lane has the work of this machine and a few short tests with guests, the other waits for
+//! emulated guests, each of which keeps one processor busy.
 
 pub(crate) mod steps;
 
@@ -108,7 +108,7 @@ impl Lane {
 
 /// Runs both lanes. Builds everything first: two lanes that build would wait for each other.
 fn both_lanes() -> Result<()> {
-    lint::run()?;
+    lint::of_sources()?;
     Ready::make()?;
     let guests = Beside::start(Lane::Guests)?;
     let host = walk(Lane::Host.name(), &HOST.iter().collect::<Vec<_>>());

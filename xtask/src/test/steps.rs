@@ -6,7 +6,7 @@ use test_fixtures::command::shown;
 use test_fixtures::{images, paths};
 
 use super::Ready;
-use crate::{fuzz, sdk};
+use crate::{fuzz, lint, sdk};
 
 /// The arguments that build everything but this program. Built together with others its
 /// dependencies have other features, and its own file would be replaced while it runs.
@@ -22,6 +22,7 @@ pub(super) struct Step {
 enum Work {
     /// Runs unit tests and tests of single crates.
     Units,
+    Clippy,
     Fuzz,
     /// Runs the guides' commands as their readers type them.
     Guides,
@@ -42,11 +43,16 @@ const fn system(name: &'static str, package: &'static str, filter: &'static str)
     }
 }
 
-/// Steps that work on this machine.
+/// Steps that work on this machine, and short ones with guests, so that both lanes take as long.
 pub(super) const HOST: &[Step] = &[
     Step {
         name: "unit, golden, property and oracle tests",
         work: Work::Units,
+    },
+    // Not the first: it compiles, and the first tests of the other lane need what is built already.
+    Step {
+        name: "lint: clippy",
+        work: Work::Clippy,
     },
     system("oracle: EROFS, by every reader", "oracle", "erofs::"),
     system(
@@ -109,6 +115,10 @@ pub(super) const HOST: &[Step] = &[
         name: "sdk: the Python and npm packages, from empty environments",
         work: Work::Sdk,
     },
+    system("boot: pulled from a real registry", "boot", "pulled::"),
+    system("boot: the kernel's options", "boot", "kernel::"),
+    system("boot: the Rust SDK", "boot", "sdk::"),
+    system("boot: the SDKs' behaviours", "boot", "conformance::"),
 ];
 
 /// Steps that mostly wait for emulated guests.
@@ -123,7 +133,6 @@ pub(super) const GUESTS: &[Step] = &[
         "store",
         "power_cuts::",
     ),
-    system("boot: pulled from a real registry", "boot", "pulled::"),
     system("boot: a sandbox's whole life", "boot", "walk::"),
     system("boot: checks", "boot", "checks::"),
     system("oracle: changes by guests", "oracle", "guest_changes::"),
@@ -145,9 +154,6 @@ pub(super) const GUESTS: &[Step] = &[
         name: "boot: every guide, as its reader types it",
         work: Work::Guides,
     },
-    system("boot: the kernel's options", "boot", "kernel::"),
-    system("boot: the Rust SDK", "boot", "sdk::"),
-    system("boot: the SDKs' behaviours", "boot", "conformance::"),
     system(
         "boot: life, checks and tree under libkrun, in the lab",
         "boot",
@@ -167,6 +173,7 @@ impl Step {
                 shown(ready.prepare(units.args(skip)))?;
                 shown(cargo().args(["test", "--locked", "--package", "xtask"]))
             }
+            Work::Clippy => lint::clippy(),
             Work::Guides => {
                 let mut tests = tests("boot");
                 tests
