@@ -20,8 +20,7 @@ pub(crate) fn pieces<F: StorageFile>(
     for run in runs {
         let mut at = run.first;
         while at < run.end() {
-            let next = data.file.next_data(at * BLOCK_BYTES);
-            let next = next.map_err(|error| data.error("read", error))?;
+            let next = data.next_data(at * BLOCK_BYTES)?;
             if next >= data.end_bytes {
                 break;
             }

@@ -226,6 +226,15 @@ pub enum WriteError {
     Failed(#[from] Failed),
 }
 
+impl From<ReadError> for WriteError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::OutOfRange(error) => Self::OutOfRange(error),
+            ReadError::Storage(error) => Self::Storage(error),
+        }
+    }
+}
+
 /// A disk that takes no more changes, because the system lost some: a sync failed. What is lost is
 /// unknown to both, so that a later sync that succeeds would promise too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

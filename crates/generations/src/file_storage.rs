@@ -1,11 +1,11 @@
 use std::fs::{self, File, TryLockError};
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use durable_files::{create_new, ensure_directory, open_or_create, sync_directory};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
-use rustix::io::{Errno, preadv};
+use rustix::io::{Errno, preadv, pwritev};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::base::Base;
@@ -168,6 +168,26 @@ impl StorageFile for File {
 
     fn write_all_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
         FileExt::write_all_at(self, bytes, offset_bytes)
+    }
+
+    fn write_vectored_at(
+        &self,
+        mut buffers: &mut [IoSlice<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        IoSlice::advance_slices(&mut buffers, 0);
+        while !buffers.is_empty() {
+            let count = buffers.len().min(BUFFERS_MAX);
+            let written =
+                match pwritev(self, buffers.get(..count).unwrap_or_default(), offset_bytes) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Err(Errno::INTR) => 0,
+                    written => written?,
+                };
+            offset_bytes += u64::try_from(written).map_err(io::Error::other)?;
+            IoSlice::advance_slices(&mut buffers, written);
+        }
+        Ok(())
     }
 
     fn size_bytes(&self) -> io::Result<u64> {

@@ -1,3 +1,5 @@
+use std::io::IoSlice;
+
 use crate::block::Run;
 use crate::block_list::BlockList;
 use crate::block_set::BlockSet;
@@ -124,7 +126,24 @@ impl<F: StorageFile> Head<F> {
         map.slot(block) == self.slot
     }
 
-    /// Records that bytes were written to the data file, to blocks of which some may be new.
+    /// Writes bytes to the data file. The next flush syncs them even if only a part could be written:
+    /// that part is read from then on.
+    pub(crate) fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> Result<(), StorageError> {
+        self.has_unsynced_data = true;
+        self.data.write(bytes, offset_bytes)
+    }
+
+    /// Writes buffers, one after the other, as [`Head::write`] does.
+    pub(crate) fn write_vectored(
+        &mut self,
+        buffers: &mut [IoSlice<'_>],
+        offset_bytes: u64,
+    ) -> Result<(), StorageError> {
+        self.has_unsynced_data = true;
+        self.data.write_vectored(buffers, offset_bytes)
+    }
+
+    /// Records that the data file has blocks, of which some may be new to it.
     pub(crate) fn record_write(&mut self, map: &mut BlockMap, blocks: Run) {
         self.has_unsynced_data = true;
         for run in other_runs(map, blocks, self.slot) {

@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 
 use fstree::ReadAt as _;
 
@@ -38,6 +38,10 @@ impl StorageFile for PoolFile {
 
     fn write_all_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
         self.own()?.write_all_at(bytes, offset_bytes)
+    }
+
+    fn write_vectored_at(&self, buffers: &mut [IoSlice<'_>], offset_bytes: u64) -> io::Result<()> {
+        self.own()?.write_vectored_at(buffers, offset_bytes)
     }
 
     fn size_bytes(&self) -> io::Result<u64> {

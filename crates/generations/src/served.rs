@@ -1,4 +1,4 @@
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 
 use crate::disk::Disk;
 use crate::storage::Storage;
@@ -22,6 +22,10 @@ impl<S: Storage> nbd_server::Disk for Disk<S> {
 
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
         Ok(Self::write(self, bytes, offset_bytes)?)
+    }
+
+    fn write_vectored(&mut self, buffers: &mut [IoSlice<'_>], offset_bytes: u64) -> io::Result<()> {
+        Ok(Self::write_vectored(self, buffers, offset_bytes)?)
     }
 
     fn zero(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {

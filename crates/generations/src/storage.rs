@@ -1,4 +1,4 @@
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::path::Path;
 
 use crate::Base;
@@ -131,6 +131,23 @@ pub trait StorageFile {
     /// # Errors
     /// The system's error.
     fn write_all_at(&self, bytes: &[u8], offset_bytes: u64) -> io::Result<()>;
+
+    /// Writes all of the buffers, one after the other, from `offset_bytes` on. A storage that can do so in
+    /// one call should.
+    ///
+    /// # Errors
+    /// Fails as [`StorageFile::write_all_at`] does.
+    fn write_vectored_at(
+        &self,
+        buffers: &mut [IoSlice<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        for buffer in buffers {
+            self.write_all_at(buffer, offset_bytes)?;
+            offset_bytes += length_of(buffer);
+        }
+        Ok(())
+    }
 
     /// Returns the length of the file.
     ///

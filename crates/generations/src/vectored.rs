@@ -95,6 +95,8 @@ fn length_of_all(buffers: &[IoSliceMut<'_>]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::io::IoSlice;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -142,6 +144,48 @@ mod tests {
             let is_read = in_memory(length_of_all(&buffers));
             disk.read_vectored(&mut buffers, offset_bytes).expect("read");
             prop_assert_eq!(&got[..is_read], &expected[..is_read]);
+        }
+
+        #[test]
+        fn buffers_of_any_length_are_written_as_one_buffer_is(
+            writes in prop::collection::vec(
+                (0..SIZE_BYTES, prop::collection::vec(0_usize..9_000, 1..9), any::<bool>()),
+                1..24,
+            ),
+        ) {
+            let directory = tempfile::tempdir().expect("a directory");
+            let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
+            let id = pool.new_disk_id().expect("random bytes");
+            pool.create_disk(id, SIZE_BYTES).expect("made");
+            let mut disk = pool.open_disk(id).expect("opened");
+            let mut expected = vec![0; in_memory(SIZE_BYTES)];
+            for (number, (offset_bytes, lengths, is_cut)) in (1..).zip(writes) {
+                let start = in_memory(offset_bytes);
+                let length = lengths.iter().sum::<usize>().min(expected.len() - start);
+                let bytes: Vec<u8> = (0..length).map(|index| number ^ index as u8).collect();
+                expected[start..start + length].copy_from_slice(&bytes);
+                let mut buffers = Vec::new();
+                let mut rest = bytes.as_slice();
+                for length in lengths {
+                    let (buffer, after) = rest.split_at(length.min(rest.len()));
+                    buffers.push(IoSlice::new(buffer));
+                    rest = after;
+                }
+                disk.write_vectored(&mut buffers, offset_bytes).expect("written");
+                if is_cut {
+                    disk.cut().expect("cut");
+                    disk.flush().expect("flushed");
+                }
+            }
+
+            let mut got = vec![0xff; expected.len()];
+            disk.read(&mut got, 0).expect("read");
+            prop_assert!(got == expected);
+            disk.flush().expect("flushed");
+            drop(disk);
+            let again = pool.open_disk(id).expect("opened");
+            again.read(&mut got, 0).expect("read");
+            prop_assert!(got == expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use crate::GenerationId;
@@ -43,6 +43,21 @@ impl<F: StorageFile> Data<F> {
     pub(crate) fn write(&self, bytes: &[u8], offset_bytes: u64) -> Result<(), StorageError> {
         let written = self.file.write_all_at(bytes, offset_bytes);
         written.map_err(|error| self.error("write", error))
+    }
+
+    pub(crate) fn write_vectored(
+        &self,
+        buffers: &mut [IoSlice<'_>],
+        offset_bytes: u64,
+    ) -> Result<(), StorageError> {
+        let written = self.file.write_vectored_at(buffers, offset_bytes);
+        written.map_err(|error| self.error("write", error))
+    }
+
+    /// Returns the first offset from `offset_bytes` on at which the file may have another byte than zero.
+    pub(crate) fn next_data(&self, offset_bytes: u64) -> Result<u64, StorageError> {
+        let next = self.file.next_data(offset_bytes);
+        next.map_err(|error| self.error("read", error))
     }
 
     pub(crate) fn sync(&self) -> Result<(), StorageError> {
@@ -130,11 +145,11 @@ impl<F: StorageFile> View<F> {
         let mut end = (run.end() * BLOCK_BYTES).min(self.size_bytes);
         std::iter::from_fn(move || {
             let data = data.filter(|_| at < end)?;
-            let next = match data.file.next_data(at) {
+            let next = match data.next_data(at) {
                 Ok(next) => next.min(data.end_bytes),
                 Err(error) => {
                     end = at;
-                    return Some(Err(data.error("read", error).into()));
+                    return Some(Err(error.into()));
                 }
             };
             let start = at.max(next / BLOCK_BYTES * BLOCK_BYTES);

@@ -1,6 +1,9 @@
+use std::io::IoSlice;
+
 use crate::block::{BLOCK_BYTES, Run, blocks_of, in_memory, length_of};
 use crate::disk::Disk;
 use crate::error::{ReadError, WriteError};
+use crate::map::ZEROS;
 use crate::storage::Storage;
 
 /// A block of zeros.
@@ -21,12 +24,39 @@ impl<S: Storage> Disk<S> {
         let body_at = offset_bytes + length_of(first);
         self.write_part(first, offset_bytes)?;
         if !body.is_empty() {
-            let end_bytes = body_at + length_of(body);
-            self.head.data.write(body, body_at)?;
-            let blocks = Run::from_bounds(body_at / BLOCK_BYTES, blocks_of(end_bytes));
-            self.head.record_write(&mut self.view.map, blocks);
+            self.head.write(body, body_at)?;
+            self.record_body(body_at, length_of(body));
         }
         self.write_part(last, body_at + length_of(body))
+    }
+
+    /// Writes buffers, one after the other, from `offset_bytes` on: by one call of the host, unless the
+    /// first or the last block is written in part and the head lacks it.
+    ///
+    /// # Errors
+    /// Fails as [`Disk::write`] does.
+    pub fn write_vectored(
+        &mut self,
+        buffers: &mut [IoSlice<'_>],
+        mut offset_bytes: u64,
+    ) -> Result<(), WriteError> {
+        let lengths = buffers.iter().map(|buffer| length_of(buffer));
+        let length_bytes = lengths.fold(0, u64::saturating_add);
+        self.check_change(offset_bytes, length_bytes)?;
+        let bounds = [offset_bytes, offset_bytes + length_bytes];
+        if bounds
+            .iter()
+            .any(|at_bytes| self.lacks_block_cut_at(*at_bytes))
+        {
+            for buffer in buffers {
+                self.write(buffer, offset_bytes)?;
+                offset_bytes += length_of(buffer);
+            }
+        } else if length_bytes > 0 {
+            self.head.write_vectored(buffers, offset_bytes)?;
+            self.record_body(offset_bytes, length_bytes);
+        }
+        Ok(())
     }
 
     /// Makes a range read as zeros. Whole blocks cost an entry in the map and no write.
@@ -48,11 +78,36 @@ impl<S: Storage> Disk<S> {
     /// unchanged. The space is given back by [`Disk::reclaim`].
     ///
     /// # Errors
-    /// If the range ends beyond the disk.
+    /// If the range ends beyond the disk, or it cannot be told which blocks are holes of their file.
     pub fn discard(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<(), WriteError> {
         self.check_change(offset_bytes, length_bytes)?;
         let whole = self.whole_blocks(offset_bytes, offset_bytes + length_bytes);
-        self.head.record_zeros(&mut self.view.map, whole);
+        for run in self.written_blocks(whole)? {
+            self.head.record_zeros(&mut self.view.map, run);
+        }
+        Ok(())
+    }
+
+    /// Lets the head have all blocks that read as zeros, as holes of its data file. Later writes to them
+    /// are no changes of the head's list, so a flush need not make that durable after the data.
+    ///
+    /// It does nothing if the data file has any byte: a process that was killed may have left bytes there
+    /// that no flush has kept.
+    ///
+    /// # Errors
+    /// If it cannot be told where the data file has bytes.
+    pub fn claim_zeros(&mut self) -> Result<(), WriteError> {
+        self.check_not_failed()?;
+        let data = &self.head.data;
+        if data.next_data(0)? < data.end_bytes {
+            return Ok(());
+        }
+        let disk = Run::new(0, blocks_of(self.view.size_bytes));
+        let runs = self.view.map.runs(disk);
+        let zeros: Vec<_> = runs.filter(|(_, slot)| *slot == ZEROS).collect();
+        for (run, _) in zeros {
+            self.head.record_write(&mut self.view.map, run);
+        }
         Ok(())
     }
 
@@ -64,18 +119,14 @@ impl<S: Storage> Disk<S> {
     /// Splits bytes to be written into a part of a block that the head lacks, bytes that can be
     /// written where they belong, and another such part.
     fn split<'a>(&self, bytes: &'a [u8], offset_bytes: u64) -> (&'a [u8], &'a [u8], &'a [u8]) {
-        let lacks = |at_bytes: u64| {
-            !at_bytes.is_multiple_of(BLOCK_BYTES)
-                && !self.head.has(&self.view.map, at_bytes / BLOCK_BYTES)
-        };
         let end_bytes = offset_bytes + length_of(bytes);
-        let first_end = if lacks(offset_bytes) {
+        let first_end = if self.lacks_block_cut_at(offset_bytes) {
             offset_bytes.next_multiple_of(BLOCK_BYTES).min(end_bytes)
         } else {
             offset_bytes
         };
         let (first, rest) = bytes.split_at(in_memory(first_end - offset_bytes));
-        let is_last_partial = !rest.is_empty() && lacks(end_bytes);
+        let is_last_partial = !rest.is_empty() && self.lacks_block_cut_at(end_bytes);
         let last_length = if is_last_partial {
             end_bytes % BLOCK_BYTES
         } else {
@@ -83,6 +134,19 @@ impl<S: Storage> Disk<S> {
         };
         let (body, last) = rest.split_at(rest.len() - in_memory(last_length));
         (first, body, last)
+    }
+
+    /// Returns true if an offset lies within a block that the head lacks.
+    fn lacks_block_cut_at(&self, at_bytes: u64) -> bool {
+        !at_bytes.is_multiple_of(BLOCK_BYTES)
+            && !self.head.has(&self.view.map, at_bytes / BLOCK_BYTES)
+    }
+
+    /// Records that a range was written to the head's data file, where it belongs.
+    fn record_body(&mut self, offset_bytes: u64, length_bytes: u64) {
+        let end_bytes = offset_bytes + length_bytes;
+        let blocks = Run::from_bounds(offset_bytes / BLOCK_BYTES, blocks_of(end_bytes));
+        self.head.record_write(&mut self.view.map, blocks);
     }
 
     /// Writes a part of one block that the head does not have.
@@ -95,17 +159,12 @@ impl<S: Storage> Disk<S> {
         let mut block = ZERO_BLOCK;
         let on_disk = in_memory(BLOCK_BYTES.min(self.view.size_bytes - start_bytes));
         let old = block.get_mut(..on_disk).unwrap_or_default();
-        self.view
-            .read(old, start_bytes)
-            .map_err(|error| match error {
-                ReadError::OutOfRange(error) => WriteError::OutOfRange(error),
-                ReadError::Storage(error) => WriteError::Storage(error),
-            })?;
+        self.view.read(old, start_bytes)?;
         let start = in_memory(offset_bytes - start_bytes);
         if let Some(changed) = block.get_mut(start..start + part.len()) {
             changed.copy_from_slice(part);
         }
-        self.head.data.write(&block, start_bytes)?;
+        self.head.write(&block, start_bytes)?;
         self.head.record_write(&mut self.view.map, run);
         Ok(())
     }
@@ -113,10 +172,26 @@ impl<S: Storage> Disk<S> {
     /// Makes a part of one block zeros, unless the block has no other bytes.
     fn zero_part(&mut self, offset_bytes: u64, end_bytes: u64) -> Result<(), WriteError> {
         let length = in_memory(end_bytes.saturating_sub(offset_bytes));
-        if length == 0 || self.view.map.slot(offset_bytes / BLOCK_BYTES) == crate::map::ZEROS {
+        if length == 0 || self.view.map.slot(offset_bytes / BLOCK_BYTES) == ZEROS {
             return Ok(());
         }
         self.write(ZERO_BLOCK.get(..length).unwrap_or_default(), offset_bytes)
+    }
+
+    /// Returns the blocks of a run that may have another byte than zero.
+    fn written_blocks(&self, run: Run) -> Result<Vec<Run>, ReadError> {
+        let mut blocks = Vec::new();
+        for (run, slot) in self.view.map.runs(run) {
+            for range in self.view.written(run, slot) {
+                let (offset_bytes, length_bytes) = range?;
+                let end_bytes = offset_bytes + length_bytes;
+                blocks.push(Run::from_bounds(
+                    offset_bytes / BLOCK_BYTES,
+                    blocks_of(end_bytes),
+                ));
+            }
+        }
+        Ok(blocks)
     }
 
     /// Returns the blocks that lie in a range as far as they lie on the disk.

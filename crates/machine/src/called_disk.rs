@@ -3,7 +3,7 @@
 //! They may use the files that are open, and open none: a flush can have to make some, so the thread
 //! that cuts the disk carries it out.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 
 use nbd_server::Disk;
 
@@ -41,6 +41,10 @@ impl Disk for CalledDisk {
 
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
         self.disk.write(bytes, offset_bytes)
+    }
+
+    fn write_vectored(&mut self, buffers: &mut [IoSlice<'_>], offset_bytes: u64) -> io::Result<()> {
+        self.disk.write_vectored(buffers, offset_bytes)
     }
 
     fn zero(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {

@@ -5,7 +5,7 @@
 //! VMM's own threads call the disk, that thread is the only one that may open its files, and it flushes
 //! the disk, too.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -64,6 +64,10 @@ impl nbd_server::Disk for SharedDisk {
 
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
         Ok(self.lock()?.write(bytes, offset_bytes)?)
+    }
+
+    fn write_vectored(&mut self, buffers: &mut [IoSlice<'_>], offset_bytes: u64) -> io::Result<()> {
+        Ok(self.lock()?.write_vectored(buffers, offset_bytes)?)
     }
 
     fn zero(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {

@@ -1,4 +1,4 @@
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 
 /// The disk behind a server. All ranges that a server asks for lie on the disk.
 ///
@@ -37,6 +37,22 @@ pub trait Disk {
     /// # Errors
     /// If they cannot be written; any part may have been.
     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()>;
+
+    /// Writes buffers, one after the other, from `offset_bytes` on. A disk that can do so in one call should.
+    ///
+    /// # Errors
+    /// Fails as [`Disk::write`] does.
+    fn write_vectored(
+        &mut self,
+        buffers: &mut [IoSlice<'_>],
+        mut offset_bytes: u64,
+    ) -> io::Result<()> {
+        for buffer in buffers {
+            self.write(buffer, offset_bytes)?;
+            offset_bytes += u64::try_from(buffer.len()).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
 
     /// Makes a range read as zeros; the disk need not keep space for it.
     ///

@@ -41,6 +41,9 @@ pub enum NativeRootError {
     /// The disk that was made cannot be opened.
     #[error("cannot open the disk")]
     Open(#[from] generations::OpenError),
+    /// The disk that was made cannot be prepared for writes.
+    #[error("cannot prepare the disk")]
+    Claim(#[source] generations::WriteError),
     /// The disk that was written cannot be made durable.
     #[error("cannot make the disk durable")]
     Flush(#[from] generations::FlushError),
@@ -119,6 +122,7 @@ pub(crate) fn write(
     let opened = UpperPool::find(files).map_err(UpperError::Io)?;
     let pool = opened.ok_or_else(|| UpperError::Io(io::ErrorKind::NotFound.into()))?;
     let mut disk = pool.open().map_err(NativeRootError::Open)?;
+    disk.claim_zeros().map_err(NativeRootError::Claim)?;
     layout.write(NewDisk(&mut disk)).map_err(layout_error)?;
     Ok(disk.flush().map_err(NativeRootError::Flush)?)
 }

@@ -5,6 +5,7 @@
 mod adopt;
 mod arrays;
 mod bases;
+mod claims;
 mod damage;
 mod depth;
 mod expected;

@@ -65,17 +65,26 @@ fn main() -> Result<(), Box<dyn Error>> {
     compare(
         &imago::raw(&path("imago.raw"))?,
         &ours::raw(&path("ours.raw"))?,
-        true,
+        |_| true,
     )?;
     println!("VMDK");
     let vmdk = path("disk.vmdk");
-    compare(&imago::vmdk(&vmdk)?, &ours::vmdk(&vmdk)?, false)?;
-    println!("imago raw, and msb's generations (one, sealed)");
-    compare(
-        &imago::raw(&path("imago.raw"))?,
-        &ours::raw(registered.path())?,
-        true,
-    )?;
+    compare(&imago::vmdk(&vmdk)?, &ours::vmdk(&vmdk)?, |kind| {
+        !kind.is_write
+    })?;
+    println!(
+        "imago raw, and msb's generations: reads of a sealed one, writes to a head that has all blocks"
+    );
+    let generations = ours::raw(registered.path())?;
+    let raw = imago::raw(&path("imago.raw"))?;
+    compare(&raw, &generations, |kind| !kind.is_write)?;
+    fill(&raw)?;
+    fill(&generations)?;
+    compare(&raw, &generations, |kind| kind.is_write)?;
+    println!(
+        "the first writes: imago to a raw file that is a hole, msb's generations to an empty head"
+    );
+    first_writes(&directory)?;
     fs::remove_dir_all(&directory)?;
     Ok(())
 }
@@ -93,27 +102,61 @@ fn with_generations(directory: &Path) -> Result<stand_in::Registered, Box<dyn Er
     Ok(stand_in::register(Box::new(disk))?)
 }
 
-fn compare(imago: &dyn Disk, ours: &dyn Disk, is_writable: bool) -> std::io::Result<()> {
-    for kind in KINDS.iter().filter(|kind| is_writable || !kind.is_write) {
+/// Writes all blocks of a disk, in ascending order.
+fn fill(disk: &dyn Disk) -> std::io::Result<()> {
+    let piece = vec![6; 1 << 20];
+    for at_bytes in (0..SIZE_BYTES).step_by(piece.len()) {
+        disk.write(&piece, PAGE_BYTES, at_bytes)?;
+    }
+    Ok(())
+}
+
+fn compare(
+    imago: &dyn Disk,
+    ours: &dyn Disk,
+    is_chosen: impl Fn(&Kind) -> bool,
+) -> std::io::Result<()> {
+    for kind in KINDS.iter().filter(|kind| is_chosen(kind)) {
         let mut times = [Vec::new(), Vec::new()];
         for round in 0..ROUNDS {
             times[0].push(kind.time_us(imago, round)?);
             times[1].push(kind.time_us(ours, round)?);
         }
-        let [theirs, ours] = times.map(|mut times| {
-            times.sort_by(f64::total_cmp);
-            times[times.len() / 2]
-        });
-        println!(
-            "  {:14}{theirs:10.2}{ours:10.2}{:8.2}",
-            kind.name,
-            theirs / ours
-        );
+        kind.print(times);
+    }
+    Ok(())
+}
+
+/// Compares writes to disks that are made anew for each round, so that no block was written before.
+fn first_writes(directory: &Path) -> Result<(), Box<dyn Error>> {
+    for kind in KINDS.iter().filter(|kind| kind.is_write) {
+        let mut times = [Vec::new(), Vec::new()];
+        for round in 0..ROUNDS {
+            let raw = directory.join("new.raw");
+            fs::File::create(&raw)?.set_len(SIZE_BYTES)?;
+            times[0].push(kind.time_us(&imago::raw(&raw)?, round)?);
+            fs::remove_file(&raw)?;
+            let pool = directory.join("new");
+            let registered = with_generations(&pool)?;
+            times[1].push(kind.time_us(&ours::raw(registered.path())?, round)?);
+            fs::remove_dir_all(&pool)?;
+        }
+        kind.print(times);
     }
     Ok(())
 }
 
 impl Kind {
+    /// Prints the medians of both crates' times, in microseconds, and their ratio.
+    fn print(&self, times: [Vec<f64>; 2]) {
+        let [theirs, ours] = times.map(|mut times| {
+            times.sort_by(f64::total_cmp);
+            times[times.len() / 2]
+        });
+        let (name, speed) = (self.name, theirs / ours);
+        println!("  {name:14}{theirs:10.2}{ours:10.2}{speed:8.2}");
+    }
+
     /// Returns the mean time of a request, in microseconds.
     fn time_us(&self, disk: &dyn Disk, seed: u64) -> std::io::Result<f64> {
         let mut buffer = vec![7; self.pages * PAGE_BYTES];
