@@ -51,7 +51,7 @@ pub(crate) const MERGE_COMMAND: &str = "__merge";
 
 /// Returns true if a command line, without the program's name, is that of a process that msb starts by
 /// itself. Only options may stand before the command.
-pub(crate) fn is_of_msb(mut words: impl Iterator<Item = OsString>) -> bool {
+pub(crate) fn is_internal(mut words: impl Iterator<Item = OsString>) -> bool {
     while let Some(word) = words.next() {
         if word == "--home" {
             words.next();
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_process_of_a_machine_is_known_by_its_command() {
-        let known = |line: &str| is_of_msb(line.split(' ').map(OsString::from));
+        let known = |line: &str| is_internal(line.split(' ').map(OsString::from));
         assert!(known("--home /h __vmm --qemu q /d"));
         assert!(known("--home=/h -q __network /d"));
         assert!(known("__share /d 0"));

@@ -41,7 +41,7 @@ use msb_runtime::{Mark, Timeline, TimelineError};
 const TIMELINE_VARIABLE: &str = "MSB_TIMELINE";
 
 fn main() -> ExitCode {
-    if args::is_of_msb(std::env::args_os().skip(1)) {
+    if args::is_internal(std::env::args_os().skip(1)) {
         // The client that starts such a process may be a library in any program.
         msb_jail::close_inherited_descriptors();
     }

@@ -63,7 +63,7 @@ pub(crate) fn open(
     files: &SandboxPaths,
 ) -> Result<Vec<OpenDisk>, DiskServerError> {
     let served = machine.disks.iter();
-    let served = served.filter(|disk| disk.format == DiskFormat::Nbd);
+    let served = served.filter(|disk| disk.format == DiskFormat::Served);
     served
         .map(|disk| {
             let failed = |source| DiskServerError::Find {

@@ -149,7 +149,7 @@ impl Context {
         let path = open.map_or(&*disk.path, Registered::path);
         let format = match disk.format {
             DiskFormat::Vmdk => DISK_FORMAT_VMDK,
-            DiskFormat::Raw | DiskFormat::Nbd => DISK_FORMAT_RAW,
+            DiskFormat::Raw | DiskFormat::Served => DISK_FORMAT_RAW,
         };
         let path = path_string(path)?;
         let serial = CString::new(disk.serial.as_str()).map_err(|_| InvalidMachine::Serial {

@@ -180,7 +180,7 @@ fn add_disks(
     for disk in &machine.disks {
         let open = match disk.format {
             DiskFormat::Raw | DiskFormat::Vmdk => None,
-            DiskFormat::Nbd => served.next(),
+            DiskFormat::Served => served.next(),
         };
         let Some(ServedDisk::Open(open)) = open else {
             context.add_disk(disk, None)?;
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn a_served_disk_has_to_be_open() {
         let mut machine = machine();
-        machine.disks[0].format = DiskFormat::Nbd;
+        machine.disks[0].format = DiskFormat::Served;
         let RunError::Input { source, .. } = run(&machine) else {
             panic!("an input error")
         };

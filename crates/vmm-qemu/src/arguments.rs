@@ -71,7 +71,7 @@ pub(crate) fn for_machine(
             DiskFormat::Raw => file("raw", disk),
             DiskFormat::Vmdk => file("vmdk", disk),
             // The sockets were counted before.
-            DiskFormat::Nbd => served(disk_fds.next().copied().unwrap_or(-1)),
+            DiskFormat::Served => served(disk_fds.next().copied().unwrap_or(-1)),
         };
         arguments.disk(index, disk, content, place);
     }
@@ -433,7 +433,7 @@ mod tests {
     #[test]
     fn a_served_disk_is_a_socket_and_no_path() {
         let mut machine = machine();
-        machine.disks[1].format = DiskFormat::Nbd;
+        machine.disks[1].format = DiskFormat::Served;
         let fds = SocketFds {
             disks: vec![7],
             ..SocketFds::default()

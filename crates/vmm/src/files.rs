@@ -20,7 +20,7 @@ impl Machine {
 
         open("the guest kernel", &self.kernel, &to_read)?;
         for disk in &self.disks {
-            if disk.format == DiskFormat::Nbd {
+            if disk.format == DiskFormat::Served {
                 // Its server has opened it.
                 continue;
             }

@@ -20,7 +20,7 @@ impl Machine {
             .with(&self.kernel, Access::Read)
             .with(&self.console_log, Access::Write);
         let opened = self.disks.iter();
-        let opened = opened.filter(|disk| disk.format != DiskFormat::Nbd);
+        let opened = opened.filter(|disk| disk.format != DiskFormat::Served);
         for disk in opened {
             jail = jail.with(&disk.path, disk.access.to_file());
             for extent in disk.extents()? {
@@ -32,10 +32,9 @@ impl Machine {
 
     /// Returns the length of the longest disk that the VMM writes, in bytes. 0 without one.
     pub fn longest_writable_bytes(&self) -> u64 {
-        let writable = self
-            .disks
-            .iter()
-            .filter(|disk| disk.access == DiskAccess::ReadWrite && disk.format != DiskFormat::Nbd);
+        let writable = self.disks.iter().filter(|disk| {
+            disk.access == DiskAccess::ReadWrite && disk.format != DiskFormat::Served
+        });
         let length = |disk: &Disk| fs::metadata(&disk.path).map_or(0, |file| file.len());
         writable.map(length).max().unwrap_or(0)
     }
@@ -141,7 +140,7 @@ mod tests {
     #[test]
     fn a_served_disk_is_no_file_of_the_vmm() {
         let mut machine = machine();
-        machine.disks[1].format = DiskFormat::Nbd;
+        machine.disks[1].format = DiskFormat::Served;
         let jail = machine.jail(Calls::Vmm).unwrap();
         assert!(
             jail.files()

@@ -131,7 +131,9 @@ impl Machine {
     /// Returns the number of disks that a server has.
     pub fn served_disks(&self) -> usize {
         let disks = self.disks.iter();
-        disks.filter(|disk| disk.format == DiskFormat::Nbd).count()
+        disks
+            .filter(|disk| disk.format == DiskFormat::Served)
+            .count()
     }
 
     fn check_shares(&self) -> Result<(), InvalidMachine> {
@@ -198,7 +200,7 @@ pub enum DiskFormat {
     Vmdk,
     /// The VMM opens nothing: the VMM process has the disk open, and [`Sockets::disks`](crate::Sockets::disks)
     /// leads to it. The path is that of the disk's files.
-    Nbd,
+    Served,
 }
 
 /// A guest's access to a disk or a shared directory.

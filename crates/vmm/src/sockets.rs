@@ -3,7 +3,7 @@ use std::os::fd::OwnedFd;
 
 use crate::{InvalidMachine, Machine};
 
-/// A disk of the format [`Nbd`](crate::DiskFormat::Nbd), which the VMM does not open.
+/// A disk of the format [`Served`](crate::DiskFormat::Served), which the VMM does not open.
 pub enum ServedDisk {
     /// A connection to the NBD server of the disk.
     Connection(OwnedFd),
@@ -42,7 +42,7 @@ pub struct Sockets {
     /// A vhost-user connection for each of [`Machine::shares`], to the process that serves it.
     /// Empty for a VMM that [serves them itself](crate::Backend::serves_shares).
     pub shares: Vec<OwnedFd>,
-    /// Each disk of the format [`Nbd`](crate::DiskFormat::Nbd), in the order of the disks.
+    /// Each disk of the format [`Served`](crate::DiskFormat::Served), in the order of the disks.
     pub disks: Vec<ServedDisk>,
 }
 

@@ -171,6 +171,12 @@ impl Spec {
         of_disk_image.or(self.native_root.then_some(Filesystem::Ext4))
     }
 
+    /// Returns true if the root is a filesystem that only some kernels have.
+    pub(crate) fn needs_filesystems(&self) -> bool {
+        let root = self.root_filesystem();
+        matches!(root, Some(Filesystem::Xfs | Filesystem::Btrfs))
+    }
+
     /// Returns the named volumes that the machine uses.
     pub(crate) fn volumes(&self) -> Vec<VolumeUse> {
         let named = self.mounts.iter().filter_map(|mount| {
@@ -288,7 +294,7 @@ mod tests {
         };
         let upper = Disk {
             path: files.generations(),
-            format: DiskFormat::Nbd,
+            format: DiskFormat::Served,
             access: DiskAccess::ReadWrite,
             serial: UPPER_SERIAL.to_owned(),
         };

@@ -143,7 +143,7 @@ pub(crate) fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
 /// Returns the upper disk as a VMM gets it: a file, or a disk that the VMM process serves.
 pub(crate) fn disk(files: &SandboxPaths) -> io::Result<Disk> {
     let (path, format) = match UpperPool::find(files)? {
-        Some(_) => (files.generations(), DiskFormat::Nbd),
+        Some(_) => (files.generations(), DiskFormat::Served),
         None => (files.upper(), DiskFormat::Raw),
     };
     Ok(Disk {

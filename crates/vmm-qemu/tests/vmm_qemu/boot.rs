@@ -77,7 +77,7 @@ fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
         guest.raw_disk("twenty-bytes-serial_", DiskAccess::ReadOnly, &plain),
         guest.raw_disk("more.1", DiskAccess::ReadOnly, &plain[..512]),
         Disk {
-            format: DiskFormat::Nbd,
+            format: DiskFormat::Served,
             ..guest.raw_disk("served", DiskAccess::ReadWrite, &upper)
         },
     ];
