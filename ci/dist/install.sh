@@ -157,7 +157,7 @@ installed() {
 
 # Refuses to replace a file that another installer has put there.
 check_foreign() {
-    for file in bin/msb bin/msb-bench lib/msb/vmlinux; do
+    for file in bin/msb bin/msb-bench lib/msb/vmlinux lib/msb/vmlinux-filesystems; do
         if [ -e "$prefix/$file" ] && ! installed | grep -qx "$file"; then
             fail "$prefix/$file exists, and this script did not install it" \
                 "remove it, or choose another directory with --prefix"

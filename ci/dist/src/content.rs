@@ -10,7 +10,7 @@ use test_fixtures::paths;
 
 use crate::archive::gzip;
 use crate::dependencies::Crate;
-use crate::kernel::Kernel;
+use crate::kernel::Kernels;
 use crate::programs::Programs;
 use crate::release::Release;
 use crate::tree::{DATA, PROGRAM, Tree};
@@ -40,13 +40,23 @@ const GNU_LICENCES: &str = "/usr/share/common-licenses";
 pub(crate) fn tree(
     release: &Release,
     programs: &Programs,
-    kernel: &Kernel,
+    kernels: &Kernels,
     crates: &[Crate],
 ) -> Result<Tree> {
     let mut tree = Tree::default();
     tree.insert("bin/msb", PROGRAM, fs::read(&programs.msb)?);
     tree.insert("bin/msb-bench", PROGRAM, fs::read(&programs.bench)?);
-    tree.insert("lib/msb/vmlinux", DATA, kernel.bytes.clone());
+    let forms = [
+        ("vmlinux", "kernel", &kernels.usual),
+        (
+            "vmlinux-filesystems",
+            "kernel-filesystems",
+            &kernels.with_filesystems,
+        ),
+    ];
+    for (name, _, kernel) in forms {
+        tree.insert(format!("lib/msb/{name}"), DATA, kernel.bytes.clone());
+    }
     for (shell, path) in COMPLETIONS {
         let output = quiet(Command::new(&programs.msb).args(["completion", shell]))?;
         tree.insert(path, DATA, output.stdout);
@@ -61,15 +71,17 @@ pub(crate) fn tree(
         "THIRD-PARTY-LICENSES.txt",
         licences::report(crates)?.into_bytes(),
     );
-    for (name, file) in kernel.source.files() {
-        document(&format!("kernel/{name}"), file.bytes.clone());
+    for (_, directory, kernel) in forms {
+        for (name, file) in kernel.source.files() {
+            document(&format!("{directory}/{name}"), file.bytes.clone());
+        }
     }
     for name in ["GPL-2", "LGPL-2.1"] {
         document(name, fs::read(Path::new(GNU_LICENCES).join(name))?);
     }
     document(
         "msb.cdx.json",
-        sbom::document(release, crates, kernel)?.into_bytes(),
+        sbom::document(release, crates, kernels)?.into_bytes(),
     );
     Ok(tree)
 }

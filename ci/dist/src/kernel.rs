@@ -1,6 +1,6 @@
-//! The kernel of a release, and its source.
+//! The kernels of a release, and their sources.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
@@ -16,7 +16,33 @@ const OFFER: &str = "SOURCE.md";
 /// The size limit of a file beside the kernel. The largest one, the configuration, has 70 KiB.
 const FILE_MAX_BYTES: u64 = 4 << 20;
 
-/// The kernel that sandboxes boot.
+/// The kernels of a release.
+#[derive(Debug, Clone)]
+pub(crate) struct Kernels {
+    /// The kernel that most sandboxes boot.
+    pub(crate) usual: Kernel,
+    /// The kernel that has the filesystems of disk images, too.
+    pub(crate) with_filesystems: Kernel,
+}
+
+impl Kernels {
+    /// Reads kernels that `cargo xtask kernel-build` has made, or has them made.
+    ///
+    /// # Errors
+    /// If one cannot be built or read, is another one, or has no source beside it.
+    pub(crate) fn get(usual: Option<&Path>, with_filesystems: Option<&Path>) -> Result<Self> {
+        let read = |given: Option<&Path>, make: fn() -> Result<PathBuf>| {
+            let path = given.map_or_else(make, |given| Ok(given.to_owned()))?;
+            Kernel::read(&path, Architecture::HOST)
+        };
+        Ok(Self {
+            usual: read(usual, kernel::own)?,
+            with_filesystems: read(with_filesystems, kernel::with_filesystems)?,
+        })
+    }
+}
+
+/// A kernel that sandboxes boot.
 #[derive(Debug, Clone)]
 pub(crate) struct Kernel {
     /// The `vmlinux`.
@@ -31,17 +57,6 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
-    /// Reads a kernel that `cargo xtask kernel-build` has made, or has it made.
-    ///
-    /// # Errors
-    /// If it cannot be built or read, is another one, or has no source beside it.
-    pub(crate) fn get(given: Option<&Path>) -> Result<Self> {
-        match given {
-            Some(path) => Self::read(path, Architecture::HOST),
-            None => Self::read(&kernel::own()?, Architecture::HOST),
-        }
-    }
-
     fn read(path: &Path, architecture: Architecture) -> Result<Self> {
         let bytes = fs::read(path)?;
         let shown = path.display();

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! programs ─┐                    ┌─ archive      msb-VERSION-x86_64-linux.tar.gz, with install.sh
-//! kernel   ─┼─ tree (bin, lib, ──┼─ deb          msb_VERSION_amd64.deb
+//! kernels  ─┼─ tree (bin, lib, ──┼─ deb          msb_VERSION_amd64.deb
 //! documents ┘        share)      └─ rpm_package  msb-VERSION-1.x86_64.rpm
 //! ```
 //!
@@ -33,7 +33,7 @@ use fs_err as fs;
 use test_fixtures::command::step;
 use test_fixtures::paths;
 
-use crate::kernel::Kernel;
+use crate::kernel::Kernels;
 use crate::release::Release;
 use crate::tree::{DATA, PROGRAM, Tree};
 
@@ -66,10 +66,15 @@ fn command() -> Command {
         .value_name("FILE")
         .value_parser(value_parser!(PathBuf))
         .help("Kernel that cargo xtask kernel-build has made, instead of making it");
+    let filesystems_kernel = Arg::new("filesystems-kernel")
+        .long("filesystems-kernel")
+        .value_name("FILE")
+        .value_parser(value_parser!(PathBuf))
+        .help("Kernel that cargo xtask kernel-build --filesystems has made, instead of making it");
     let check = Arg::new("check")
         .long("check")
         .action(ArgAction::SetTrue)
-        .conflicts_with("kernel")
+        .conflicts_with_all(["kernel", "filesystems-kernel"])
         .help("Install the release in DIR into empty roots, as root, and boot a sandbox in each");
     let root = Arg::new("root")
         .long("root")
@@ -80,7 +85,7 @@ fn command() -> Command {
         .help("Only this root");
     Command::new("cargo xtask dist")
         .about("Make the release: archive, Debian and RPM packages, digests")
-        .args([out, kernel, check, root])
+        .args([out, kernel, filesystems_kernel, check, root])
         .after_help(
             "Examples:\n  \
              cargo xtask dist                    make the release below target/xtask/dist\n  \
@@ -91,13 +96,13 @@ fn command() -> Command {
 
 /// Makes every form of the release.
 fn make(release: &Release, out: &Path, arguments: &ArgMatches) -> Result<()> {
-    let kernel = arguments.get_one::<PathBuf>("kernel").map(PathBuf::as_path);
-    step("the kernel of the release");
-    let kernel = Kernel::get(kernel)?;
+    let path = |name| arguments.get_one::<PathBuf>(name).map(PathBuf::as_path);
+    step("the kernels of the release");
+    let kernels = Kernels::get(path("kernel"), path("filesystems-kernel"))?;
     let programs = programs::build()?;
     step("the documents and the packages");
     let crates = dependencies::of_programs()?;
-    let tree = content::tree(release, &programs, &kernel, &crates)?;
+    let tree = content::tree(release, &programs, &kernels, &crates)?;
     let made = forms(release, &tree)?;
     fs::create_dir_all(out)?;
     for (name, file) in made.files() {

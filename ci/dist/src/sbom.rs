@@ -5,21 +5,29 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::dependencies::Crate;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Kernels};
 use crate::release::{HOMEPAGE, LICENCES, Release, SUMMARY};
 
 /// The reference of the release itself.
 const MSB: &str = "msb";
-/// The reference of the kernel.
-const KERNEL: &str = "kernel";
+/// The references of the kernels.
+const KERNELS: [&str; 2] = ["kernel", "kernel-filesystems"];
 
 /// Returns the document.
 ///
 /// # Errors
 /// If the release's time is not one.
-pub(crate) fn document(release: &Release, crates: &[Crate], kernel: &Kernel) -> Result<String> {
+pub(crate) fn document(release: &Release, crates: &[Crate], kernels: &Kernels) -> Result<String> {
     let time = jiff::Timestamp::from_second(i64::try_from(release.epoch_s)?)?;
-    let mut components = vec![of_kernel(kernel)];
+    let [usual, with_filesystems] = KERNELS;
+    let mut components = vec![
+        of_kernel(usual, "The kernel of sandboxes", &kernels.usual),
+        of_kernel(
+            with_filesystems,
+            "The kernel of sandboxes whose root is XFS or Btrfs",
+            &kernels.with_filesystems,
+        ),
+    ];
     components.extend(crates.iter().map(of_crate));
     let mut document = json!({
         "bomFormat": "CycloneDX",
@@ -65,13 +73,13 @@ fn of_crate(each: &Crate) -> Value {
     component
 }
 
-fn of_kernel(kernel: &Kernel) -> Value {
+fn of_kernel(reference: &str, description: &str, kernel: &Kernel) -> Value {
     json!({
         "type": "operating-system",
-        "bom-ref": KERNEL,
+        "bom-ref": reference,
         "name": "linux",
         "version": kernel.release,
-        "description": "The kernel of sandboxes",
+        "description": description,
         "licenses": [{"expression": "GPL-2.0-only WITH Linux-syscall-note"}],
         "hashes": [{"alg": "SHA-256", "content": hex::encode(Sha256::digest(&kernel.bytes))}],
         "pedigree": {"notes": kernel.offer},
@@ -81,7 +89,7 @@ fn of_kernel(kernel: &Kernel) -> Value {
 fn dependencies(crates: &[Crate]) -> Vec<Value> {
     let own = crates.iter().filter(|each| each.is_own()).map(reference);
     let mut of_msb: Vec<String> = own.collect();
-    of_msb.push(KERNEL.to_owned());
+    of_msb.extend(KERNELS.map(str::to_owned));
     let mut dependencies = vec![json!({"ref": MSB, "dependsOn": of_msb})];
     dependencies.extend(crates.iter().map(|each| {
         let uses: Vec<String> = each
@@ -147,7 +155,11 @@ mod tests {
             offer: "the source".to_owned(),
             source: crate::tree::Tree::default(),
         };
-        let text = document(&Release::of_tests(), &crates, &kernel).expect("a document");
+        let kernels = Kernels {
+            usual: kernel.clone(),
+            with_filesystems: kernel,
+        };
+        let text = document(&Release::of_tests(), &crates, &kernels).expect("a document");
         let document: Value = serde_json::from_str(&text).expect("JSON");
         let references: Vec<&Value> = document["components"]
             .as_array()
@@ -160,9 +172,9 @@ mod tests {
                 assert!(references.contains(&used), "{used}");
             }
         }
-        assert_eq!(references[1], "pkg:cargo/a@1.0.0%2Bb");
+        assert_eq!(references[2], "pkg:cargo/a@1.0.0%2Bb");
         assert_eq!(
-            document["components"][1]["licenses"][0]["expression"],
+            document["components"][2]["licenses"][0]["expression"],
             "MIT OR Apache-2.0"
         );
         assert_eq!(document["metadata"]["timestamp"], "2023-11-14T22:13:20Z");

@@ -37,6 +37,14 @@ impl Architecture {
         }
     }
 
+    /// Returns the name under which a kernel is installed that has more filesystems: XFS and Btrfs.
+    pub const fn filesystems_kernel_file(self) -> &'static str {
+        match self {
+            Self::X86_64 => "vmlinux-filesystems",
+            Self::Aarch64 => "Image-filesystems",
+        }
+    }
+
     /// Checks that a kernel of the architecture `found` can be booted.
     pub(crate) fn check(self, found: Self) -> Result<(), KernelError> {
         if found == self {

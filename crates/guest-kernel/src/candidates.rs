@@ -29,26 +29,36 @@ const MULTIARCH_LIBRARY: &str = if cfg!(target_arch = "aarch64") {
 ///
 /// If `MSB_KERNEL` is set, its path is the only one. Otherwise the store's own directory comes
 /// first, then the kernel that was installed with the program `PREFIX/bin/msb`, which is
-/// `PREFIX/lib/msb/vmlinux` (on arm64 `Image`), and then the system's libraries.
+/// `PREFIX/lib/msb/vmlinux` (on arm64 `Image`), and then the system's libraries. For a guest that needs
+/// XFS or Btrfs, `vmlinux-filesystems` in both directories comes before all of them.
 pub fn candidates(
     msb_kernel: Option<&OsStr>,
     store_directory: &Path,
     program: Option<&Path>,
+    needs_filesystems: bool,
 ) -> Vec<PathBuf> {
     if let Some(path) = msb_kernel.filter(|path| !path.is_empty()) {
         return vec![PathBuf::from(path)];
     }
+    let installed = program.and_then(installed);
+    let directories = [Some(store_directory), installed.as_deref()];
+    let name = Architecture::HOST.filesystems_kernel_file();
+    let larger = directories
+        .into_iter()
+        .flatten()
+        .map(|each| each.join(name));
+    let larger = larger.filter(|_| needs_filesystems);
     let own = STORE_NAMES.iter().map(|name| store_directory.join(name));
-    own.chain(program.and_then(installed))
-        .chain(SYSTEM_LIBRARIES.iter().map(PathBuf::from))
-        .collect()
+    let name = Architecture::HOST.kernel_file();
+    let usual = own.chain(installed.as_ref().map(|directory| directory.join(name)));
+    let system = SYSTEM_LIBRARIES.iter().map(PathBuf::from);
+    larger.chain(usual).chain(system).collect()
 }
 
-/// Returns the path of the kernel that is installed with a program. `None` if the program is not in
-/// a directory of a directory.
+/// Returns the directory of the kernels that are installed with a program. `None` if the program is not
+/// in a directory of a directory.
 fn installed(program: &Path) -> Option<PathBuf> {
-    let directory = program.parent()?.parent()?.join(INSTALLED);
-    Some(directory.join(Architecture::HOST.kernel_file()))
+    Some(program.parent()?.parent()?.join(INSTALLED))
 }
 
 #[cfg(test)]
@@ -61,13 +71,19 @@ mod tests {
             Some(OsStr::new("/k/vmlinux")),
             Path::new("/home/kernels"),
             Some(Path::new("/opt/msb/bin/msb")),
+            true,
         );
         assert_eq!(named, [PathBuf::from("/k/vmlinux")]);
     }
 
     #[test]
     fn the_store_comes_before_the_system() {
-        let places = candidates(Some(OsStr::new("")), Path::new("/home/kernels"), None);
+        let places = candidates(
+            Some(OsStr::new("")),
+            Path::new("/home/kernels"),
+            None,
+            false,
+        );
         let kernel = Path::new("/home/kernels").join(Architecture::HOST.kernel_file());
         assert_eq!(places[0], kernel);
         assert_eq!(places[1], PathBuf::from("/home/kernels/libkrunfw.so.5"));
@@ -77,11 +93,21 @@ mod tests {
     #[test]
     fn the_kernel_of_an_installed_program_comes_before_the_system() {
         let beside = |program: &str| {
-            let places = candidates(None, Path::new("/home/kernels"), Some(Path::new(program)));
+            let home = Path::new("/home/kernels");
+            let places = candidates(None, home, Some(Path::new(program)), false);
             places[2].clone()
         };
         let installed = Path::new("/opt/msb/lib/msb").join(Architecture::HOST.kernel_file());
         assert_eq!(beside("/opt/msb/bin/msb"), installed);
         assert_eq!(beside("msb"), PathBuf::from(SYSTEM_LIBRARIES[0]));
+    }
+    #[test]
+    fn a_kernel_with_more_filesystems_comes_first_where_it_is_needed() {
+        let (home, program) = (Path::new("/home/kernels"), Path::new("/opt/msb/bin/msb"));
+        let places = candidates(None, home, Some(program), true);
+        let name = Architecture::HOST.filesystems_kernel_file();
+        let larger = [home, Path::new("/opt/msb/lib/msb")].map(|each| each.join(name));
+        assert_eq!(places[..2], larger);
+        assert_eq!(places[2..], candidates(None, home, Some(program), false));
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::statvfs;
 use rustix::process::geteuid;
 use serde::Serialize;
 
-use crate::{Home, Kernel};
+use crate::{Home, Kernel, KernelSearch};
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -159,7 +159,12 @@ fn kernel_without_home() -> Health {
 }
 
 fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> Health {
-    match Kernel::find(home, msb_kernel, program, VerifyMode::Stamp) {
+    let search = KernelSearch {
+        msb_kernel,
+        program,
+        needs_filesystems: false,
+    };
+    match Kernel::find(home, search, VerifyMode::Stamp) {
         Ok(kernel) => {
             let release = kernel
                 .release

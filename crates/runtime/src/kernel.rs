@@ -23,6 +23,17 @@ pub struct Kernel {
     pub release: Option<String>,
 }
 
+/// A search for the kernel of a guest.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct KernelSearch<'a> {
+    /// The value of `MSB_KERNEL`. If it is set, only its path is searched.
+    pub msb_kernel: Option<&'a OsStr>,
+    /// The program msb, with which a kernel may be installed.
+    pub program: Option<&'a Path>,
+    /// True if the guest's root is XFS or Btrfs. A kernel that has them is preferred then.
+    pub needs_filesystems: bool,
+}
+
 /// There is no guest kernel to boot.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelError {
@@ -92,30 +103,32 @@ impl KernelError {
 impl Kernel {
     /// Finds the kernel in the documented places and wraps it once, into the home.
     /// With [`VerifyMode::Stamp`] it is wrapped again only if either file has changed since.
-    /// `program` is the program msb, with which a kernel may be installed.
     ///
     /// # Errors
-    /// If no kernel is found, or the first one found is unusable. If `MSB_KERNEL` is set, only its
-    /// path is searched.
+    /// If no kernel is found, or the first one found is unusable.
     pub fn find(
         home: &Home,
-        msb_kernel: Option<&OsStr>,
-        program: Option<&Path>,
+        search: KernelSearch<'_>,
         trust: VerifyMode,
     ) -> Result<Self, KernelError> {
-        Self::find_for(Architecture::HOST, home, msb_kernel, program, trust)
+        Self::find_for(Architecture::HOST, home, search, trust)
     }
 
     fn find_for(
         architecture: Architecture,
         home: &Home,
-        msb_kernel: Option<&OsStr>,
-        program: Option<&Path>,
+        search: KernelSearch<'_>,
         trust: VerifyMode,
     ) -> Result<Self, KernelError> {
+        let KernelSearch {
+            msb_kernel,
+            program,
+            needs_filesystems,
+        } = search;
         // The directory in PATH may have a symlink to the program.
         let program = program.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.into()));
-        let places = guest_kernel::candidates(msb_kernel, &home.kernels(), program.as_deref());
+        let (kernels, program) = (home.kernels(), program.as_deref());
+        let places = guest_kernel::candidates(msb_kernel, &kernels, program, needs_filesystems);
         let Some(source) = places.iter().find(|place| place.is_file()).cloned() else {
             return Err(KernelError::Missing { places });
         };
@@ -214,8 +227,11 @@ mod tests {
 
     /// Returns the path of the wrapped kernel, and true if its stamp matches.
     fn find(home: &Home, source: &Path, trust: VerifyMode) -> (PathBuf, bool) {
-        let named = Some(source.as_os_str());
-        let kernel = Kernel::find_for(Architecture::Aarch64, home, named, None, trust);
+        let search = KernelSearch {
+            msb_kernel: Some(source.as_os_str()),
+            ..KernelSearch::default()
+        };
+        let kernel = Kernel::find_for(Architecture::Aarch64, home, search, trust);
         let kernel = kernel.expect("a kernel");
         let stamp = home.kernels().join(stamp_name(source));
         (kernel.path, Wrapping::known(home, source, &stamp).is_some())
@@ -234,9 +250,11 @@ mod tests {
         let link = root.join("msb");
         std::os::unix::fs::symlink("opt/bin/msb", &link).expect("linked");
         let home = Home::new(root.join("home"));
-        let find = |architecture| {
-            Kernel::find_for(architecture, &home, None, Some(&link), VerifyMode::Stamp)
+        let search = KernelSearch {
+            program: Some(&link),
+            ..KernelSearch::default()
         };
+        let find = |architecture| Kernel::find_for(architecture, &home, search, VerifyMode::Stamp);
         let kernel = find(Architecture::Aarch64).expect("a kernel");
         assert_eq!(kernel.source, installed);
     }

@@ -79,7 +79,7 @@ pub use health::{Health, Level, diagnose};
 pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use hostname::{Hostname, InvalidHostname};
-pub use kernel::{Kernel, KernelError};
+pub use kernel::{Kernel, KernelError, KernelSearch};
 pub use launch_spec::{
     AwaitedOwner, LAUNCH_FORMAT, LaunchSpec, LaunchSpecError, SupervisorConfig, VmmCommand,
 };

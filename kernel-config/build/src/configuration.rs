@@ -19,6 +19,9 @@ const FRAGMENTS: [&str; 5] = [
     "size.config",
 ];
 
+/// The fragment that only a kernel with other filesystems has.
+const FILESYSTEMS: &str = "filesystems.config";
+
 /// The fragments whose sections a kernel can do without.
 const OPTIONAL: [&str; 2] = ["guest.config", "hardening.config"];
 
@@ -34,14 +37,21 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads the fragments of a directory that an architecture's kernel is configured by.
+    /// Reads the fragments of a directory that an architecture's kernel is configured by, with or without
+    /// the filesystems that only disk images have.
     ///
     /// # Errors
     /// If one cannot be read, or an option is set twice.
-    pub(crate) fn read(directory: &Path, architecture: &'static Architecture) -> Result<Self> {
+    pub(crate) fn read(
+        directory: &Path,
+        architecture: &'static Architecture,
+        with_filesystems: bool,
+    ) -> Result<Self> {
         let mut origins = BTreeMap::new();
         let (mut text, mut sections) = (String::new(), Vec::new());
-        for name in FRAGMENTS.into_iter().chain(architecture.fragment) {
+        let filesystems = with_filesystems.then_some(FILESYSTEMS);
+        let fragments = FRAGMENTS.into_iter().chain(architecture.fragment);
+        for name in fragments.chain(filesystems) {
             let path = directory.join(name);
             let fragment = fs::read_to_string(&path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
@@ -240,8 +250,11 @@ mod tests {
     fn the_fragments_agree() {
         let directory = test_fixtures::paths::root().join("kernel-config");
         for architecture in &architecture::ALL {
-            let read = Configuration::read(&directory, architecture);
-            let configuration = read.expect("the fragments are readable");
+            let read = |with| Configuration::read(&directory, architecture, with);
+            let configuration = read(false).expect("the fragments are readable");
+            let larger = read(true).expect("the fragments are readable");
+            assert!(larger.text().starts_with(configuration.text()));
+            assert!(larger.text().contains("CONFIG_XFS_FS=y\n"));
             let has_option = |line| configuration.text().contains(line);
             assert!(has_option("CONFIG_64BIT=y\n"));
             assert_eq!(has_option("CONFIG_PVH=y\n"), architecture.name == "x86_64");

@@ -50,6 +50,11 @@ fn main() -> Result<()> {
         .help(
             "Move kernel-config/source.json to the newest source that Debian offers, and build it",
         );
+    let filesystems = Arg::new("filesystems")
+        .long("filesystems")
+        .action(ArgAction::SetTrue)
+        .conflicts_with_all(["update", "each-without"])
+        .help("Build the kernel that also has the filesystems of disk images, XFS and Btrfs");
     let each_without = Arg::new("each-without")
         .long("each-without")
         .action(ArgAction::SetTrue)
@@ -59,7 +64,7 @@ fn main() -> Result<()> {
         );
     let matches = Command::new("cargo xtask kernel-build")
         .about("Build the guest kernel and print its path")
-        .args([arch, if_built, update, each_without])
+        .args([arch, if_built, update, filesystems, each_without])
         .get_matches();
     let named = matches.get_one::<String>("arch");
     let architecture = named.and_then(|name| Architecture::named(name));
@@ -74,7 +79,8 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let is_wanted = !matches.get_flag("if-built");
-    if let Some(kernel) = kernel(architecture, is_wanted)? {
+    let with_filesystems = matches.get_flag("filesystems");
+    if let Some(kernel) = kernel(architecture, with_filesystems, is_wanted)? {
         println!("{}", kernel.display());
     }
     Ok(())
@@ -98,7 +104,7 @@ fn kernels_without_each(architecture: &'static Architecture) -> Result<Vec<PathB
     let _lock = lock::hold("kernel-build")?;
     let pin = Pin::read(&directory)?;
     let toolchain = compile::toolchain(architecture)?;
-    let configuration = Configuration::read(&directory, architecture)?;
+    let configuration = Configuration::read(&directory, architecture, false)?;
     groups::build(architecture, &pin, &configuration, |without| {
         entry(architecture, &pin, without, &toolchain)
     })
@@ -106,13 +112,17 @@ fn kernels_without_each(architecture: &'static Architecture) -> Result<Vec<PathB
 
 /// Returns the path of the kernel in the cache. If it is not there it is built, or `None` is
 /// returned if it is not wanted.
-fn kernel(architecture: &'static Architecture, is_wanted: bool) -> Result<Option<PathBuf>> {
+fn kernel(
+    architecture: &'static Architecture,
+    with_filesystems: bool,
+    is_wanted: bool,
+) -> Result<Option<PathBuf>> {
     if is_wanted {
         tools::install_for_kernel(architecture.name)?;
     }
     let directory = paths::root().join("kernel-config");
     let pin = Pin::read(&directory)?;
-    let configuration = Configuration::read(&directory, architecture)?;
+    let configuration = Configuration::read(&directory, architecture, with_filesystems)?;
     let toolchain = compile::toolchain(architecture)?;
     let entry = entry(architecture, &pin, &configuration, &toolchain)?;
     let _lock = lock::hold("kernel-build")?;

@@ -16,6 +16,7 @@
 //! | `conformance::boot_conformance_…` | the behaviours of `sdk/conformance`, with the Rust SDK |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
 //! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
+//! | `filesystems::boot_…` | XFS and Btrfs as roots, on the kernel that has them; long, so `--ignored` |
 //! | `suites::boot_…` | other projects' filesystem suites; long, so `--ignored` |
 
 mod attacks;
@@ -27,6 +28,7 @@ mod kernel_check;
 mod lab;
 mod owner;
 mod pulled;
+mod root_filesystems;
 mod sdk;
 pub mod seccomp_list;
 mod soak;
@@ -94,6 +96,7 @@ fn tests() -> Result<Vec<Trial>> {
         attacks::tests,
         soak::tests,
         suites::tests,
+        root_filesystems::tests,
         sdk::tests,
         conformance::tests,
         lab::tests,

@@ -18,7 +18,10 @@ pub(crate) enum BootError {
     )]
     OfMemory { target: String },
     /// The kernel cannot mount the root filesystem.
-    #[error("the guest's kernel cannot mount {filesystem}, which the root disk has")]
+    #[error(
+        "the guest's kernel cannot mount {filesystem}, which the root disk has: boot it with \
+         vmlinux-filesystems, which is installed with msb, or with the kernel of libkrunfw (MSB_KERNEL)"
+    )]
     NoFilesystem { filesystem: String },
     /// A disk did not appear within the time limit.
     #[error("the machine has no disk with the serial {serial}")]

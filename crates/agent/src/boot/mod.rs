@@ -15,6 +15,7 @@ mod mount_request;
 mod mounts;
 mod network;
 mod root;
+mod root_disk;
 mod volumes;
 
 use std::path::PathBuf;

@@ -4,13 +4,12 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
-use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount_bind, mount_move, mount_remount};
 use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
-use super::{BOOT_ROOT, BootError, UPPER_MOUNT, grow};
+use super::{BOOT_ROOT, BootError, UPPER_MOUNT, grow, root_disk};
 
 /// The directory of the boot disk where the sandbox's root is assembled.
 pub(super) const NEW_ROOT: &str = "/root";
@@ -50,26 +49,8 @@ pub(super) fn filesystem() -> Option<String> {
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
     match (&disks.image, filesystem()) {
         (Some(image), _) => mount_overlay(image, &disks.upper),
-        (None, filesystem) => mount_disk(&disks.upper, &filesystem.unwrap_or_default()),
+        (None, filesystem) => root_disk::mount(&disks.upper, &filesystem.unwrap_or_default()),
     }
-}
-
-/// Mounts the upper disk as the root, without an image.
-fn mount_disk(upper: &str, filesystem: &str) -> Result<(), BootError> {
-    let is_ext4 = filesystem == "ext4";
-    let options = is_ext4.then_some(c"errors=remount-ro");
-    match rustix::mount::mount(upper, NEW_ROOT, filesystem, MountFlags::empty(), options) {
-        Err(Errno::NODEV) => {
-            return Err(BootError::NoFilesystem {
-                filesystem: filesystem.to_owned(),
-            });
-        }
-        mounted => mounted.map_err(step(&format!("mount the root disk as {filesystem}")))?,
-    }
-    if is_ext4 {
-        grow::fill_disk(upper, NEW_ROOT);
-    }
-    Ok(())
 }
 
 /// Mounts the image, the upper disk and the overlay of both.
@@ -84,7 +65,7 @@ fn mount_overlay(image: &str, upper: &str) -> Result<(), BootError> {
         Some(c"errors=remount-ro"),
     )
     .map_err(step("mount the upper disk as ext4"))?;
-    grow::fill_disk(upper, UPPER);
+    grow::fill_disk(upper, UPPER, "ext4");
     let options = overlay_options()?;
     rustix::mount::mount(
         "overlay",

@@ -28,7 +28,7 @@ use crate::launch_spec::{LAUNCH_FORMAT, LaunchSpec, SupervisorConfig, VmmCommand
 use crate::mounts::{Layout, Room};
 use crate::native_root::check_layers;
 use crate::volumes::Volume;
-use crate::{Home, Kernel, Timeline, mounts, socket, untrusted_file};
+use crate::{Home, Kernel, KernelSearch, Timeline, mounts, socket, untrusted_file};
 
 /// The options for starting a sandbox.
 #[derive(Debug, Clone)]
@@ -80,8 +80,11 @@ impl Sandbox {
         upper::grow(&self.files, &self.spec).map_err(io_error("grow the writable disk"))?;
         let kernel = Kernel::find(
             &options.home,
-            options.msb_kernel.as_deref(),
-            Some(&options.vmm_command.program),
+            KernelSearch {
+                msb_kernel: options.msb_kernel.as_deref(),
+                program: Some(&options.vmm_command.program),
+                needs_filesystems: self.spec.needs_filesystems(),
+            },
             options.trust,
         )?;
         self.check_mounts(&options.home)?;

@@ -27,7 +27,7 @@ mod pause;
 mod ports;
 mod resources;
 mod rollback;
-mod root_disk;
+pub(crate) mod root_disk;
 mod silence;
 mod snapshots;
 mod streams;

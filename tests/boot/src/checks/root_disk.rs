@@ -85,13 +85,7 @@ fn guest(env: &TestEnv, name: &str, script: &str) -> Result<String> {
 /// Makes a compressed qcow2 with a GPT, whose second partition has a few programs of this host.
 fn cloud_image(work: &Path) -> Result<PathBuf> {
     let (tree, part, disk) = (work.join("tree"), work.join("part"), work.join("disk"));
-    for directory in ["usr/bin", "etc", "root"] {
-        fs::create_dir_all(tree.join(directory))?;
-    }
-    fs::write(tree.join("greeting"), "of the disk\n")?;
-    for program in PROGRAMS {
-        add_program(&tree, program)?;
-    }
+    make_tree(&tree)?;
     let size = format!("{PARTITION_MIB}M");
     quiet(
         Command::new("mke2fs")
@@ -118,6 +112,17 @@ fn cloud_image(work: &Path) -> Result<PathBuf> {
             .args([&disk, &image]),
     )?;
     Ok(image)
+}
+
+/// Makes the files of a disk: a text and a few programs of this host.
+pub(crate) fn make_tree(tree: &Path) -> Result<()> {
+    for directory in ["usr/bin", "etc", "root"] {
+        fs::create_dir_all(tree.join(directory))?;
+    }
+    fs::write(tree.join("greeting"), "of the disk\n")?;
+    PROGRAMS
+        .iter()
+        .try_for_each(|program| add_program(tree, program))
 }
 
 /// Copies a program of this host and the libraries that `ldd` lists, to the same paths.

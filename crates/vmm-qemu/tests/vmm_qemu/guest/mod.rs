@@ -105,7 +105,8 @@ impl Guest {
 /// Returns this host's guest kernel, wrapped.
 fn kernel() -> Vec<u8> {
     let store = env::home_dir().unwrap_or_default().join(".msb/kernels");
-    let places = guest_kernel::candidates(env::var_os("MSB_KERNEL").as_deref(), &store, None);
+    let named = env::var_os("MSB_KERNEL");
+    let places = guest_kernel::candidates(named.as_deref(), &store, None, false);
     let found = places.iter().find(|place| place.is_file());
     let source = found.unwrap_or_else(|| panic!("no guest kernel in any of {places:?}"));
     guest_kernel::wrap(&fs::read(source).unwrap(), Architecture::HOST)
