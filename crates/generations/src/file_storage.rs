@@ -224,7 +224,6 @@ impl StorageFile for File {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails its test")]
 mod tests {
     use super::*;
 

@@ -162,7 +162,8 @@ mod tests {
             for (number, (offset_bytes, lengths, is_cut)) in (1..).zip(writes) {
                 let start = in_memory(offset_bytes);
                 let length = lengths.iter().sum::<usize>().min(expected.len() - start);
-                let bytes: Vec<u8> = (0..length).map(|index| number ^ index as u8).collect();
+                let pattern = (0..=250_u8).cycle().map(|byte| byte ^ number);
+                let bytes: Vec<u8> = pattern.take(length).collect();
                 expected[start..start + length].copy_from_slice(&bytes);
                 let mut buffers = Vec::new();
                 let mut rest = bytes.as_slice();

@@ -57,7 +57,6 @@ fn subvolume(mounted: &Path) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failed step fails its test")]
 mod tests {
     use std::fs;
 
