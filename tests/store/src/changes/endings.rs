@@ -44,7 +44,7 @@ pub(super) fn end_at(
     let fault = step.fault(effect);
     let traced = trace_calls(NAMES, &operation.command(world), Some(&fault), &world.log)?;
     let is_struck = match ending {
-        Ending::Killed => is_killed(&traced)?,
+        Ending::Killed => is_killed(&traced, step, world)?,
         Ending::Full => is_failed(&traced, world)?,
     };
     if !is_struck {
@@ -99,8 +99,9 @@ pub(super) fn fill_disk(env: &TestEnv, amounts: u32) -> Result<String> {
     Ok(figures.join(", "))
 }
 
-/// Returns true if the command was killed, and false if it never came to the step.
-fn is_killed(traced: &Traced) -> Result<bool> {
+/// Returns true if the command was killed at the step, and false if it never came to it, or was killed at another
+/// call of the same number.
+fn is_killed(traced: &Traced, step: &Step, world: &World) -> Result<bool> {
     let output = traced.output.as_ref().context("it does not end")?;
     if output.status.success() {
         return Ok(false);
@@ -109,7 +110,8 @@ fn is_killed(traced: &Traced) -> Result<bool> {
     let status = output.status;
     let is_killed = status.signal() == Some(SIGKILL) || status.code() == Some(128 + SIGKILL);
     ensure!(is_killed, "{}", told(output));
-    Ok(true)
+    let mut calls = traced.calls.iter();
+    Ok(calls.any(|call| step.is_cut_short(call, &world.root)))
 }
 
 /// Returns true if a call on a file failed. The command says so, or did not need the call.

@@ -12,6 +12,10 @@ pub(super) const NAMES: &str = "openat,write,pwrite64,writev,pwritev,sendto,send
 pub(super) const UNFINISHED: [&str; 3] = [".tmp", ".new-", ".msb-"];
 /// Ends of the names of a generation's files, which begin with a random number.
 const OF_GENERATIONS: [&str; 3] = ["data", "blocks", "log"];
+/// The directory of a sandbox in which a disk is staged under a random number.
+const STAGING: &str = "merging";
+/// The start of the number that stands for the name of a file without one.
+const NAMELESS: char = '#';
 
 /// Returns true for a file of a generation, whose name is another one each time.
 pub(super) fn is_of_generation(name: &str) -> bool {
@@ -35,6 +39,11 @@ impl Step {
     /// write that wakes a third one; without it msb may not end (SHORTCOMINGS.md).
     pub(super) fn may_wake(&self) -> bool {
         self.call == "write" && self.path.is_none()
+    }
+
+    /// Returns true if the process was killed in a call that may be this step.
+    pub(super) fn is_cut_short(&self, call: &Call, root: &Path) -> bool {
+        call.name == self.call && call.text.ends_with("= ?") && changes(call, root)
     }
 
     pub(super) fn fault(&self, effect: Effect) -> Fault {
@@ -63,11 +72,8 @@ pub(super) fn steps(
             continue;
         }
         count += 1;
-        let step = step(
-            &calls[..=index],
-            call,
-            stable_path(&call.text, root, is_new),
-        );
+        let path = stable_path(compared(call), root, is_new);
+        let step = step(&calls[..=index], call, path);
         if !steps.contains(&step) {
             steps.push(step);
         }
@@ -95,7 +101,8 @@ fn step(calls: &[Call], call: &Call, path: Option<String>) -> Step {
     let (quoted, open) = (format!("\"{path}\""), format!("<{path}>"));
     let matching = calls.iter().filter(|other| {
         let is_same = other.thread == call.thread && other.name == call.name;
-        is_same && (other.text.contains(&quoted) || other.text.contains(&open))
+        let text = compared(other);
+        is_same && (text.contains(&quoted) || text.contains(&open))
     });
     Step {
         call: call.name.clone(),
@@ -104,15 +111,33 @@ fn step(calls: &[Call], call: &Call, path: Option<String>) -> Step {
     }
 }
 
-/// Returns the last path in a call that lies below `root` and has no random part.
+/// Returns the part of a call in which strace finds a path: its arguments, and the first of a `rename` alone.
+fn compared(call: &Call) -> &str {
+    let arguments = call.text.rsplit_once(") = ");
+    let arguments = arguments.map_or(&*call.text, |(arguments, _)| arguments);
+    if call.name != "rename" {
+        return arguments;
+    }
+    arguments
+        .split_inclusive("\", ")
+        .next()
+        .unwrap_or(arguments)
+}
+
+/// Returns the last path in a text that lies below `root` and has no random part.
 fn stable_path(text: &str, root: &Path, is_new: &dyn Fn(&Path) -> bool) -> Option<String> {
     let paths = text.split(['"', '<', '>']);
     let mut stable = paths.filter(|path| {
         let path = Path::new(path);
         let is_unfinished = |name: &str| UNFINISHED.iter().any(|start| name.starts_with(start));
-        let is_random = |name: &str| is_unfinished(name) || is_of_generation(name);
+        let is_random = |name: &str| {
+            let is_nameless = name.starts_with(NAMELESS);
+            is_unfinished(name) || is_nameless || is_of_generation(name)
+        };
+        let directory = path.parent();
+        let is_staged = directory.is_some_and(|directory| directory.iter().any(|of| of == STAGING));
         let mut names = path.iter().map(|name| name.to_string_lossy());
-        path.starts_with(root) && !names.any(|name| is_random(&name)) && !is_new(path)
+        path.starts_with(root) && !is_staged && !names.any(|name| is_random(&name)) && !is_new(path)
     });
     stable.next_back().map(str::to_owned)
 }
@@ -157,6 +182,16 @@ mod tests {
                 1,
                 "rename(\"/r/07.log.new\", \"/r/07.log\") = 0",
             ),
+            call("2", "rename", 2, "rename(\"/r/d.new\", \"/r/d\") = 0"),
+            call(
+                "2",
+                "openat",
+                1,
+                "openat(3</r/d>, \"e\", O_CREAT) = 4</r/d/e>",
+            ),
+            call("2", "mkdir", 2, "mkdir(\"/r/merging\") = 0"),
+            call("2", "unlink", 1, "unlink(\"/r/merging/07.disk\") = 0"),
+            call("2", "fchmod", 1, "fchmod(3</r/#7(deleted)>, 0644) = 0"),
         ];
         let (steps, count) = steps(&calls, Path::new("/r"), &|_| false);
         let step = |call: &str, path: Option<&str>, ordinal| Step {
@@ -167,10 +202,14 @@ mod tests {
         let expected = [
             step("openat", Some("/r/a"), 2),
             step("fsync", None, 1),
-            step("rename", Some("/r/b"), 1),
-            step("write", None, 1),
             step("rename", None, 1),
+            step("write", None, 1),
+            step("rename", Some("/r/d.new"), 1),
+            step("openat", Some("/r/d"), 1),
+            step("mkdir", Some("/r/merging"), 1),
+            step("unlink", None, 1),
+            step("fchmod", None, 1),
         ];
-        assert_eq!((&steps[..], count), (&expected[..], 6));
+        assert_eq!((&steps[..], count), (&expected[..], 11));
     }
 }
