@@ -10,6 +10,19 @@ use serde_json::Value;
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
+/// Returns true if the directory `generations` of a sandbox exists and has a disk. A process that was killed
+/// may have made the directory and no disk in it.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn has_disk(generations: &Path) -> Result<bool> {
+    if !generations.is_dir() {
+        return Ok(false);
+    }
+    let pool = Pool::new(FileStorage::open(generations)?);
+    Ok(!pool.disks()?.is_empty())
+}
+
 /// Writes the disk in the directory `generations` of a stopped sandbox as a sparse raw file.
 ///
 /// # Errors

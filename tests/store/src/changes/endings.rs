@@ -54,6 +54,7 @@ pub(super) fn end_at(
     if ending == Ending::Full {
         // A process that still runs takes away what it has begun.
         world.names().context("after the error")?;
+        world.expect_no_remains().context("after the error")?;
     }
     world.expect_whole().context("after it")?;
     run_again(world, operation, undisturbed, outcome)?;
@@ -90,6 +91,7 @@ pub(super) fn fill_disk(env: &TestEnv, amounts: u32) -> Result<String> {
             let outcome = outcome.with_context(context)?;
             disk.resize("1g")?;
             world.names().with_context(context)?;
+            world.expect_no_remains().with_context(context)?;
             world.expect_whole().with_context(context)?;
             run_again(&world, &operation, &undisturbed, outcome).with_context(context)?;
         }

@@ -1,14 +1,14 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use fs_err as fs;
-use test_support::listing::list;
-use test_support::oci_layout::digest;
-use test_support::succeed;
 
 use super::super::system_calls::trace_calls;
 use super::super::told;
+use super::observe::{
+    changes, changes_since_snapshots, committed_image, forks, merged, project_files, pushed_image,
+    saved_archive, saved_layout, snapped, snapshots,
+};
 use super::step::{NAMES, Step, steps};
 use super::world::{BEFORE, CHANGED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, World};
 
@@ -60,6 +60,18 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
     };
     let apply = [
         "apply", "--from", "/work", "--base", BEFORE, CHANGED, &project,
+    ];
+    let copied = format!("{project}:/work");
+    let native = [
+        "create",
+        "--native-root",
+        "--upper-size",
+        "64M",
+        "--copy",
+        &copied,
+        "--name",
+        FORK,
+        IMAGE,
     ];
     vec![
         Operation {
@@ -120,6 +132,10 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         Operation {
             is_once: true,
             ..operation("fork", &["fork", &first, FORK], forks, 60)
+        },
+        Operation {
+            is_once: true,
+            ..operation("create with a native root", &native, forks, 150)
         },
         operation(
             "snapshot export",
@@ -188,104 +204,4 @@ impl Operation {
         }
         bail!("half done: {found:?} is neither {old:?} nor {new:?}")
     }
-}
-
-/// Returns the files of the project that are old or new, each with the digest of its content.
-fn project_files(world: &World) -> Result<Vec<String>> {
-    let names = ["same", "edited", "removed", "linked", "sub", "sub/added"];
-    let line = |name: &&str| {
-        let path = world.root.join("project").join(name);
-        let content = match fs::read(&path) {
-            Ok(bytes) => digest(&bytes),
-            Err(_) if path.is_dir() => "a directory".to_owned(),
-            Err(_) => "missing".to_owned(),
-        };
-        format!("{name} {content}")
-    };
-    Ok(names.iter().map(line).collect())
-}
-
-/// Returns the changes of the sandbox.
-fn changes(world: &World) -> Result<Vec<String>> {
-    lines(world, &["diff", CHANGED])
-}
-
-/// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
-fn changes_since_snapshots(world: &World) -> Result<Vec<String>> {
-    let mut found = lines(world, &["diff", SNAPPED])?;
-    found.extend(lines(world, &["diff", &format!("{SNAPPED}@first")])?);
-    Ok(found)
-}
-
-/// Returns the digest of the image that a commit names.
-fn committed_image(world: &World) -> Result<Vec<String>> {
-    lines(
-        world,
-        &[
-            "image",
-            "inspect",
-            "--format",
-            "{{.manifest_digest}}",
-            COMMITTED,
-        ],
-    )
-}
-
-/// Returns the names of all snapshots.
-fn snapshots(world: &World) -> Result<Vec<String>> {
-    lines(world, &["snapshot", "ls", "-q"])
-}
-
-/// Returns the names of all sandboxes, and the digest of a file of the fork.
-fn forks(world: &World) -> Result<Vec<String>> {
-    let mut found = lines(world, &["ls", "--format", "{{.name}}"])?;
-    found.sort_unstable();
-    if found.iter().any(|name| name == FORK) {
-        let words = ["fs", "cat", FORK, "/work/edited"];
-        found.push(digest(&succeed(&mut world.msb().command(&words))?.stdout));
-    }
-    Ok(found)
-}
-
-/// Returns the names of all snapshots, and the digest of a file that a rollback changes.
-fn snapped(world: &World) -> Result<Vec<String>> {
-    let mut found = snapshots(world)?;
-    found.push(digest(&world.snapped_content()?));
-    Ok(found)
-}
-
-/// Returns the digest of a file of the disk that has snapshots, which no merge changes, and the numbers of
-/// generations that the disk and its snapshots have.
-fn merged(world: &World) -> Result<Vec<String>> {
-    Ok(vec![
-        digest(&world.snapped_content()?),
-        format!("the disk has {}", world.snapped_generations()?),
-        format!("first has {}", world.generations_of("first")?),
-        format!("last has {}", world.generations_of("last")?),
-    ])
-}
-
-fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {
-    let output = succeed(&mut world.msb().command(words))?;
-    let text = String::from_utf8(output.stdout)?;
-    Ok(text.lines().map(str::to_owned).collect())
-}
-
-fn saved_archive(world: &World) -> Result<Vec<String>> {
-    Ok(vec![digest(&fs::read(world.root.join("archive.tar"))?)])
-}
-
-fn saved_layout(world: &World) -> Result<Vec<String>> {
-    let layout = world.root.join("layout");
-    if !Path::exists(&layout) {
-        return Ok(Vec::new());
-    }
-    let files = list(&layout)?.into_iter();
-    Ok(files
-        .map(|(path, digest)| format!("{} {digest}", path.display()))
-        .collect())
-}
-
-fn pushed_image(world: &World) -> Result<Vec<String>> {
-    Ok(vec![world.registry.image()?])
 }

@@ -112,6 +112,16 @@ impl World {
         Ok(names)
     }
 
+    /// Checks that each directory of a sandbox is that of a complete one.
+    pub(super) fn expect_no_remains(&self) -> Result<()> {
+        for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
+            let directory = entry?.path();
+            let is_complete = directory.join("sandbox.json").exists();
+            ensure!(is_complete, "left over: {}", directory.display());
+        }
+        Ok(())
+    }
+
     /// Checks the store, all snapshots, and the disks of the sandboxes with e2fsck.
     pub(super) fn expect_whole(&self) -> Result<()> {
         expect_whole(self.msb())?;
@@ -125,8 +135,7 @@ impl World {
                 continue;
             }
             let generations = directory.join("generations");
-            // A process that was killed may have made the directory and no disk in it.
-            let disk = if has_disk(&generations)? {
+            let disk = if upper_disk::has_disk(&generations)? {
                 upper_disk::export(&generations, &self.exported)?;
                 self.exported.clone()
             } else {
@@ -254,16 +263,6 @@ impl World {
         create.args(["--upper-size", "32M", "--copy", &copied]);
         succeed(create.args(more).arg(IMAGE)).map(drop)
     }
-}
-
-/// Returns true if the directory is a pool with a disk.
-fn has_disk(generations: &Path) -> Result<bool> {
-    if !generations.is_dir() {
-        return Ok(false);
-    }
-    Ok(!Pool::new(FileStorage::open(generations)?)
-        .disks()?
-        .is_empty())
 }
 
 /// Returns the paths of everything below a directory, in their order.

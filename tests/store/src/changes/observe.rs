@@ -1,0 +1,114 @@
+//! The things that operations change, as lines.
+
+use std::path::Path;
+
+use anyhow::Result;
+use fs_err as fs;
+use test_support::listing::list;
+use test_support::oci_layout::digest;
+use test_support::succeed;
+
+use super::world::{CHANGED, COMMITTED, FORK, SNAPPED, World};
+
+/// Returns the files of the project that are old or new, each with the digest of its content.
+pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
+    let names = ["same", "edited", "removed", "linked", "sub", "sub/added"];
+    let line = |name: &&str| {
+        let path = world.root.join("project").join(name);
+        let content = match fs::read(&path) {
+            Ok(bytes) => digest(&bytes),
+            Err(_) if path.is_dir() => "a directory".to_owned(),
+            Err(_) => "missing".to_owned(),
+        };
+        format!("{name} {content}")
+    };
+    Ok(names.iter().map(line).collect())
+}
+
+/// Returns the changes of the sandbox.
+pub(super) fn changes(world: &World) -> Result<Vec<String>> {
+    lines(world, &["diff", CHANGED])
+}
+
+/// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
+pub(super) fn changes_since_snapshots(world: &World) -> Result<Vec<String>> {
+    let mut found = lines(world, &["diff", SNAPPED])?;
+    found.extend(lines(world, &["diff", &format!("{SNAPPED}@first")])?);
+    Ok(found)
+}
+
+/// Returns the digest of the image that a commit names.
+pub(super) fn committed_image(world: &World) -> Result<Vec<String>> {
+    lines(
+        world,
+        &[
+            "image",
+            "inspect",
+            "--format",
+            "{{.manifest_digest}}",
+            COMMITTED,
+        ],
+    )
+}
+
+/// Returns the names of all snapshots.
+pub(super) fn snapshots(world: &World) -> Result<Vec<String>> {
+    lines(world, &["snapshot", "ls", "-q"])
+}
+
+/// Returns the names of all sandboxes, and the digests of two files of the new one: one that was copied into
+/// it or its source, and one whose content a native root leaves in a layer of the image.
+pub(super) fn forks(world: &World) -> Result<Vec<String>> {
+    let mut found = lines(world, &["ls", "--format", "{{.name}}"])?;
+    found.sort_unstable();
+    if found.iter().any(|name| name == FORK) {
+        for path in ["/work/edited", "/usr/tool"] {
+            let words = ["fs", "cat", FORK, path];
+            found.push(digest(&succeed(&mut world.msb().command(&words))?.stdout));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the names of all snapshots, and the digest of a file that a rollback changes.
+pub(super) fn snapped(world: &World) -> Result<Vec<String>> {
+    let mut found = snapshots(world)?;
+    found.push(digest(&world.snapped_content()?));
+    Ok(found)
+}
+
+/// Returns the digest of a file of the disk that has snapshots, which no merge changes, and the numbers of
+/// generations that the disk and its snapshots have.
+pub(super) fn merged(world: &World) -> Result<Vec<String>> {
+    Ok(vec![
+        digest(&world.snapped_content()?),
+        format!("the disk has {}", world.snapped_generations()?),
+        format!("first has {}", world.generations_of("first")?),
+        format!("last has {}", world.generations_of("last")?),
+    ])
+}
+
+fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {
+    let output = succeed(&mut world.msb().command(words))?;
+    let text = String::from_utf8(output.stdout)?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+pub(super) fn saved_archive(world: &World) -> Result<Vec<String>> {
+    Ok(vec![digest(&fs::read(world.root.join("archive.tar"))?)])
+}
+
+pub(super) fn saved_layout(world: &World) -> Result<Vec<String>> {
+    let layout = world.root.join("layout");
+    if !Path::exists(&layout) {
+        return Ok(Vec::new());
+    }
+    let files = list(&layout)?.into_iter();
+    Ok(files
+        .map(|(path, digest)| format!("{} {digest}", path.display()))
+        .collect())
+}
+
+pub(super) fn pushed_image(world: &World) -> Result<Vec<String>> {
+    Ok(vec![world.registry.image()?])
+}
