@@ -17,6 +17,9 @@ const IMAGES: [(&str, &str, usize); 3] = [
     ("p", "127.0.0.1:5000/p:latest", 1),
 ];
 
+/// The directories that the image `p` has of a Debian, with the same files.
+const OF_DEBIAN: [&str; 2] = ["usr/lib/python3.11/encodings", "usr/lib/python3.11/asyncio"];
+
 /// The workload's images, and the files of undisturbed stores of them.
 #[derive(Debug)]
 pub(super) struct Images {
@@ -25,6 +28,8 @@ pub(super) struct Images {
     pub(super) all: Listing,
     /// The files of a store from which all images have been removed.
     pub(super) none: Listing,
+    /// Directories of the image `p`, and the files that they have.
+    pub(super) shown: Vec<(&'static str, Listing)>,
 }
 
 impl Images {
@@ -34,6 +39,7 @@ impl Images {
             layouts: images::pair()?,
             all: Listing::new(),
             none: Listing::new(),
+            shown: Vec::new(),
         };
         let msb = env.msb_at("undisturbed")?;
         images.load(&msb)?;
@@ -41,6 +47,12 @@ impl Images {
         images.remove(&msb)?;
         images.none = list(&store(&msb))?;
         fs::remove_dir_all(&msb.home)?;
+        let debian = test_fixtures::images::base_tree()?;
+        for directory in OF_DEBIAN {
+            images
+                .shown
+                .push((directory, list(&debian.join(directory))?));
+        }
         Ok(images)
     }
 
@@ -99,15 +111,8 @@ pub(super) fn store(msb: &Msb) -> PathBuf {
     msb.home.join("store")
 }
 
-/// Returns one field of each sandbox that `msb` lists: its `id` or its `name`.
-pub(super) fn sandboxes(msb: &Msb, key: &str) -> Result<Vec<String>> {
-    let rows = rows(msb, &["ps", "--all", "--format", "json"])?;
-    let text = |row: &Value| row[key].as_str().map(str::to_owned);
-    let texts: Option<Vec<String>> = rows.iter().map(text).collect();
-    texts.with_context(|| format!("a sandbox without {key}: {rows:?}"))
-}
-
-fn rows(msb: &Msb, command: &[&str]) -> Result<Vec<Value>> {
+/// Returns the rows that a command of msb prints as JSON.
+pub(super) fn rows(msb: &Msb, command: &[&str]) -> Result<Vec<Value>> {
     let output = succeed(&mut msb.command(command))?;
     Ok(serde_json::from_slice(&output.stdout)?)
 }

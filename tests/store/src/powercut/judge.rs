@@ -1,21 +1,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::{Duration, SystemTime};
 
 use anyhow::{Result, ensure};
-use fs_err as fs;
 
 use super::filesystem::Filesystem;
 use super::history::{History, Promise};
-use super::images::{Images, sandboxes, store};
+use super::images::{Images, store};
 use super::listing::{difference, list, without_disk_stamps};
 use super::mount::Mount;
-use test_fixtures::command::quiet;
+use super::sandboxes::Sandboxes;
 use test_support::{Msb, TestEnv, succeed};
-
-/// The age at which a sandbox's directory without a description is a leftover.
-const LEFT_OVER_AGE: Duration = Duration::from_secs(120);
 
 /// Directories of the store in which every file is either intact or missing.
 const PUBLISHED: [&str; 5] = [
@@ -29,7 +23,7 @@ const PUBLISHED: [&str; 5] = [
 /// A fault found after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
-    /// The filesystem, or a sandbox's upper disk, cannot be mounted.
+    /// The filesystem, or the disk of a sandbox or snapshot, cannot be mounted.
     Unmountable,
     /// A file with a final name does not have the content that was to be written.
     Torn,
@@ -124,8 +118,14 @@ impl Judge {
         case.note(Fault::Torn, Case::published);
         case.note(Fault::Torn, Case::verified);
         case.note(Fault::Torn, Case::listed_images_are_whole);
-        case.note(Fault::Unmountable, Case::uppers);
+        let files = case.note(Fault::Unmountable, |case| {
+            case.sandboxes().disks(&self.images.shown)
+        });
         case.note(Fault::Lost, |case| case.promises(history));
+        case.note(Fault::Lost, |case| {
+            let files = files.as_deref().unwrap_or_default();
+            case.sandboxes().promises(history, files)
+        });
         case.note(Fault::Unhealed, Case::heal);
         case.note(Fault::Unhealed, Case::clear);
         case.faults
@@ -133,9 +133,19 @@ impl Judge {
 }
 
 impl Case<'_> {
-    fn note(&mut self, fault: Fault, look: impl FnOnce(&Self) -> Result<()>) {
-        if let Err(error) = look(self) {
+    /// Returns the result of an inspection; `None` if that found a fault.
+    fn note<T>(&mut self, fault: Fault, look: impl FnOnce(&Self) -> Result<T>) -> Option<T> {
+        let result = look(self);
+        if let Err(error) = &result {
             self.faults.push((fault, format!("{error:#}")));
+        }
+        result.ok()
+    }
+
+    fn sandboxes(&self) -> Sandboxes<'_> {
+        Sandboxes {
+            msb: &self.msb,
+            work: &self.judge.work,
         }
     }
 
@@ -175,17 +185,6 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Checks that a sandbox that msb lists has an upper disk that needs no repair.
-    fn uppers(&self) -> Result<()> {
-        for id in sandboxes(&self.msb, "id")? {
-            let upper = self.msb.home.join("sandboxes").join(id).join("upper.ext4");
-            quiet(Command::new("e2fsck").arg("-fn").arg(&upper))?;
-            let mount = Mount::new(&upper, self.judge.work.join("upper"), "loop")?;
-            ensure!(mount.target.join("upper").is_dir(), "the upper is empty");
-        }
-        Ok(())
-    }
-
     fn promises(&self, history: &History) -> Result<()> {
         let listed = Images::listed(&self.msb)?;
         let names = listed.iter().filter_map(|image| image.letter);
@@ -200,14 +199,11 @@ impl Case<'_> {
             under_way || nameless.is_none(),
             "{nameless:?} lost its name"
         );
-        keeps(
-            "sandbox",
-            &history.sandboxes,
-            &sandboxes(&self.msb, "name")?,
-        )
+        Ok(())
     }
 
-    /// Loads all images again, and checks that the store equals an undisturbed one.
+    /// Loads all images again, checks that the store equals an undisturbed one, and goes on with the
+    /// sandboxes.
     fn heal(&self) -> Result<()> {
         self.judge.images.load(&self.msb)?;
         let found = without_disk_stamps(list(&store(&self.msb))?);
@@ -217,7 +213,7 @@ impl Case<'_> {
             "loaded again: {}",
             difference.unwrap_or_default()
         );
-        Ok(())
+        self.sandboxes().go_on(&self.judge.images.shown)
     }
 
     /// Removes all images, and checks that nothing is left.
@@ -229,31 +225,16 @@ impl Case<'_> {
             "removed: {}",
             difference.unwrap_or_default()
         );
-        self.clear_sandboxes()
-    }
-
-    fn clear_sandboxes(&self) -> Result<()> {
-        for name in sandboxes(&self.msb, "name")? {
-            succeed(&mut self.msb.command(&["rm", &name]))?;
-        }
-        let directory = self.msb.home.join("sandboxes");
-        if !directory.exists() {
-            return Ok(());
-        }
-        for entry in fs::read_dir(&directory)? {
-            let remains = fs::File::open(entry?.path())?;
-            remains
-                .file()
-                .set_modified(SystemTime::now() - LEFT_OVER_AGE)?;
-        }
-        succeed(&mut self.msb.command(&["ps"]))?;
-        let left = fs::read_dir(&directory)?.count();
-        ensure!(left == 0, "{left} directories of no sandbox are left");
-        Ok(())
+        self.sandboxes().clear()
     }
 }
 
-fn keeps(kind: &str, promises: &BTreeMap<String, Promise>, found: &[String]) -> Result<()> {
+/// Checks that the objects that exist are those that must or may.
+pub(super) fn keeps(
+    kind: &str,
+    promises: &BTreeMap<String, Promise>,
+    found: &[String],
+) -> Result<()> {
     for (name, promise) in promises {
         match (promise, found.contains(name)) {
             (Promise::Here, false) => anyhow::bail!("{kind} {name} is not here"),

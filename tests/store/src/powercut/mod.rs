@@ -1,14 +1,17 @@
 //! Power cuts, by replaying a recording of a disk's writes.
 //!
-//! In the lab msb loads, pulls, creates and removes on a disk of its own, of which QEMU records
-//! every write and every flush. For each point of the recording the disk is built as a power cut
-//! there may leave it: the writes up to the last flush, and of those after it all, some, or some
-//! and one in part. The host's kernel mounts it, replaying the journal (if ext4's own superblock is
-//! torn, `e2fsck` has to repair it first, and that is counted), and msb opens the store:
+//! In the lab msb loads, pulls and removes images, creates sandboxes, takes snapshots and goes back to
+//! them on a disk of its own, of which QEMU records every write and every flush. For each point of the
+//! recording the disk is built as a power cut there may leave it: the writes up to the last flush, and
+//! of those after it all, some, or some and one in part. The host's kernel mounts it, replaying the
+//! journal (if ext4's own superblock is torn, `e2fsck` has to repair it first, and that is counted),
+//! and msb opens the store:
 //!
 //! - no file with a final name is torn,
 //! - the effect of every command that had succeeded is kept,
-//! - the same commands succeed again, and give exactly the bytes of a store that never lost power.
+//! - the disk of each sandbox and of each snapshot needs no repair, and has the files that it must have,
+//! - the same commands succeed again, and give exactly the bytes of a store that never lost power; each
+//!   sandbox has snapshots, forks and rollbacks, and can be removed.
 //!
 //! The same workload with msb's syncs left out shows that the test can fail.
 
@@ -22,6 +25,7 @@ mod mount;
 mod random;
 mod record;
 mod replay;
+mod sandboxes;
 mod tally;
 
 use std::path::PathBuf;

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::filesystem::Filesystem;
 use super::log::{Entry, Log, SECTOR_BYTES};
 use super::replay::{Replay, copy_sparse};
+use super::sandboxes::{KEPT, kept};
 use test_fixtures::{images, paths};
 use test_support::lab::{Job, Lab};
 
@@ -157,9 +158,11 @@ fn job(files: &Files, workload: &Workload, msb: &Path) -> Result<Job> {
         (a, "a".to_owned()),
         (b, "b".to_owned()),
     ];
-    for (name, text) in SCRIPTS {
+    let kept = kept();
+    let scripts = SCRIPTS.map(|(name, text)| (name, text.as_bytes()));
+    for (name, content) in scripts.into_iter().chain([(KEPT, &kept[..])]) {
         let path = files.directory.join(name);
-        fs::write(&path, text)?;
+        fs::write(&path, content)?;
         inputs.push((path, name.to_owned()));
     }
     let mark_sector = (FILESYSTEM_BYTES / SECTOR_BYTES).to_string();

@@ -45,8 +45,25 @@ pull() { msb pull --plain-http "$(name "$1")"; }
 remove() { msb image rm --force "$(name "$1")"; }
 discard() { msb rm "$1"; }
 
-# A sandbox that is not started: here is no VMM.
-create() { msb create --pull never --upper-size 64M --name "$1" "$(name "$2")"; }
+# Sandboxes are not started: here is no VMM. Each has the file `kept`.
+create() {
+    sandbox=$1 image=$2
+    shift 2
+    msb create --pull never --upper-size 64M --copy kept:/kept --name "$sandbox" "$@" "$(name "$image")"
+}
+native() { create "$1" "$2" --native-root; }
+fork() { msb fork "$2" "$1"; }
+snapshot() { msb snapshot create "$1"; }
+drop() { msb snapshot rm "$1"; }
+
+# The snapshot is the one that a rollback of its sandbox made.
+prune() { msb snapshot prune --force "${1%@*}"; }
+
+# Takes away what was copied into the sandbox.
+empty() { msb discard "$1" /; }
+
+# The first word is the snapshot that has the disk as it was before, the second one that which it goes back to.
+restore() { msb rollback "$2"; }
 
 step() {
     mark "begin $1 $2"
@@ -83,16 +100,31 @@ while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     together a b
     step create s1 a
+    step snapshot s1@one
+    step empty s1
     step remove b
     step pull p
+    step native n1 p
+    step snapshot n1@one
+    step restore s1@2 s1@one
+    step fork n2 n1@one
     step load b
     killed "0.$((round * 2 % 10))" remove b
     step load b
+    step fork s3 s1@one
+    step drop s1@one
+    step prune s1@2
+    step restore n1@one n1@one
     step remove a
     killed "0.$((round * 3 % 10))" load a
     step load a
     step create s2 p
     step discard s1
+    step drop n1@one
+    step snapshot n2@two
+    step discard n1
+    step discard n2
+    step discard s3
     step remove p
     step remove a
     step remove b
