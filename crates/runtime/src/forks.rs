@@ -89,14 +89,7 @@ impl Origin {
         locks: &mut Vec<Lock>,
     ) -> Result<(), CreateError> {
         for child in children {
-            let directory = &child.files.directory;
-            let io_error = |source| CreateError::Io {
-                directory: directory.clone(),
-                source,
-            };
-            durable_files::create_directory(directory).map_err(io_error)?;
-            let lock = Lock::take(&child.files).map_err(io_error)?;
-            locks.push(lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?);
+            locks.push(begin(child)?);
         }
         each_at_once(children, |child| {
             self.write_disk(&child.files)?;
@@ -129,7 +122,61 @@ impl Origin {
     }
 }
 
+/// Makes the directory of a fork, and takes its lock. Nothing is left if either fails.
+fn begin(child: &Sandbox) -> Result<Lock, CreateError> {
+    let directory = &child.files.directory;
+    let io_error = |source| CreateError::Io {
+        directory: directory.clone(),
+        source,
+    };
+    durable_files::create_directory(directory).map_err(io_error)?;
+    let lock = Lock::take(&child.files);
+    let lock = lock.and_then(|lock| lock.ok_or_else(|| io::ErrorKind::ResourceBusy.into()));
+    lock.map_err(|source| {
+        // The first error is the one that is reported.
+        let _ = fs::remove_dir_all(directory);
+        io_error(source)
+    })
+}
+
 /// Returns true if the user chose the port of the host, which one sandbox can have.
 fn is_given(publish: &Publish) -> bool {
     publish.host.port() != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The longest path of a directory that Linux makes, in bytes.
+    const PATH_BYTES_MAX: usize = 4095;
+
+    #[test]
+    fn a_fork_whose_lock_cannot_be_made_leaves_no_directory() {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let spec = Spec::for_tests("fork");
+        let is_too_long = |root: &Path| {
+            let home = Home::new(root);
+            let directory = Sandbox::at(&home, spec.clone()).files.directory;
+            directory.as_os_str().len() > PATH_BYTES_MAX
+        };
+        // The path of the sandbox's directory is as long as it may be, so that of its lock is too long.
+        let mut root = temporary.path().to_owned();
+        for name in ["n".repeat(250), "n".to_owned()] {
+            while !is_too_long(&root.join(&name)) {
+                root.push(&name);
+            }
+        }
+        let home = Home::new(&root);
+        fs::create_dir_all(home.sandboxes()).expect("made");
+        let error = begin(&Sandbox::at(&home, spec)).expect_err("no lock");
+        let CreateError::Io { source, .. } = error else {
+            panic!("{error}");
+        };
+        assert!(source.to_string().contains("/lock`"), "{source}");
+        let left = fs::read_dir(home.sandboxes()).expect("read").count();
+        assert_eq!(left, 0);
+    }
 }
