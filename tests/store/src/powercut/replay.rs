@@ -9,7 +9,7 @@ use super::log::{Entry, Log, SECTOR_BYTES, Write};
 use super::random::Random;
 use test_fixtures::command::quiet;
 
-/// The largest distance of half of all points from a flush, in entries.
+/// The largest distance from a flush of the points near one, in entries.
 const NEAR_FLUSH_ENTRIES: usize = 6;
 
 /// The loss among the writes after the last flush in a power cut.
@@ -48,18 +48,25 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Chooses the point with this number: half of all points anywhere, half near a flush.
+    /// Chooses the point with this number: half of all points anywhere, a quarter near a flush, and a quarter
+    /// where a command has just succeeded, so that a promise is lost if the command did not wait for the disk.
     pub(super) fn choose(entries: &[Entry], seed: u64, number: u32) -> Self {
         let mut random = Random::for_point(seed, number);
-        let flushes: Vec<usize> = (0..entries.len())
-            .filter(|&index| entries[index] == Entry::Flush)
-            .collect();
-        let cut = if random.percent(50) || flushes.is_empty() {
-            random.below(entries.len() + 1)
-        } else {
-            let flush = flushes[random.below(flushes.len())];
-            let near = flush + random.below(2 * NEAR_FLUSH_ENTRIES + 1);
-            near.saturating_sub(NEAR_FLUSH_ENTRIES).min(entries.len())
+        let positions = |is_one: fn(&Entry) -> bool| -> Vec<usize> {
+            let found = (0..entries.len()).filter(|&index| is_one(&entries[index]));
+            found.collect()
+        };
+        let flushes = positions(|entry| *entry == Entry::Flush);
+        let ends =
+            positions(|entry| matches!(entry, Entry::Mark(mark) if mark.starts_with("end ")));
+        let cut = match random.below(4) {
+            2 if !flushes.is_empty() => {
+                let flush = flushes[random.below(flushes.len())];
+                let near = flush + random.below(2 * NEAR_FLUSH_ENTRIES + 1);
+                near.saturating_sub(NEAR_FLUSH_ENTRIES).min(entries.len())
+            }
+            3 if !ends.is_empty() => ends[random.below(ends.len())] + 1,
+            _ => random.below(entries.len() + 1),
         };
         Self {
             number,
