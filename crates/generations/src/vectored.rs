@@ -100,9 +100,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{FileStorage, Pool};
+    use crate::{Disk, FileStorage, Pool};
 
     const SIZE_BYTES: u64 = 64 * BLOCK_BYTES + 512;
+
+    fn new_disk() -> (tempfile::TempDir, Pool<FileStorage>, Disk<FileStorage>) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
+        let id = pool.new_disk_id().expect("random bytes");
+        pool.create_disk(id, SIZE_BYTES).expect("made");
+        let disk = pool.open_disk(id).expect("opened");
+        (directory, pool, disk)
+    }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
@@ -116,11 +125,7 @@ mod tests {
                 1..40,
             ),
         ) {
-            let directory = tempfile::tempdir().expect("a directory");
-            let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
-            let id = pool.new_disk_id().expect("random bytes");
-            pool.create_disk(id, SIZE_BYTES).expect("made");
-            let mut disk = pool.open_disk(id).expect("opened");
+            let (_directory, _, mut disk) = new_disk();
             for (number, (first, count, is_cut)) in (1..).zip(writes) {
                 let run = Run::from_bounds(first, (first + count).min(64));
                 let bytes = vec![number; in_memory(run.length_bytes())];
@@ -153,11 +158,7 @@ mod tests {
                 1..24,
             ),
         ) {
-            let directory = tempfile::tempdir().expect("a directory");
-            let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
-            let id = pool.new_disk_id().expect("random bytes");
-            pool.create_disk(id, SIZE_BYTES).expect("made");
-            let mut disk = pool.open_disk(id).expect("opened");
+            let (_directory, pool, mut disk) = new_disk();
             let mut expected = vec![0; in_memory(SIZE_BYTES)];
             for (number, (offset_bytes, lengths, is_cut)) in (1..).zip(writes) {
                 let start = in_memory(offset_bytes);
@@ -183,6 +184,7 @@ mod tests {
             disk.read(&mut got, 0).expect("read");
             prop_assert!(got == expected);
             disk.flush().expect("flushed");
+            let id = disk.id();
             drop(disk);
             let again = pool.open_disk(id).expect("opened");
             again.read(&mut got, 0).expect("read");

@@ -89,7 +89,7 @@ impl<S: Storage> Disk<S> {
     }
 
     /// Lets the head have all blocks that read as zeros, as holes of its data file. Later writes to them
-    /// are no changes of the head's list, so a flush need not make that durable after the data.
+    /// are no changes of the head's list, so that a flush after them syncs the data file alone.
     ///
     /// It does nothing if the data file has any byte: a process that was killed may have left bytes there
     /// that no flush has kept.
