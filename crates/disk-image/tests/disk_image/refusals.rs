@@ -52,11 +52,11 @@ fn oracle_images_of_qemu_with_other_features_are_refused_by_name() {
     let workshop = Workshop::new();
     let secret = "--object secret,id=s,data=abc";
     workshop.run(&format!(
-        "qemu-img create -q {secret} -f qcow2 -o encrypt.format=luks,encrypt.key-secret=s,encrypt.iter-time=10 luks 1M"
+        "qemu-img create -q {secret} -f qcow2 -o encrypt.format=aes,encrypt.key-secret=s aes 1M"
     ));
     workshop.run("qemu-img create -q -f qcow2 -o extended_l2=on extended 1M");
     for (name, expected) in [
-        ("luks", "it is encrypted (LUKS in qcow2)"),
+        ("aes", "it is encrypted (AES of qcow2)"),
         (
             "extended",
             "it needs a feature of qcow2 that is not supported: extended L2 entries (subclusters)",
@@ -104,7 +104,7 @@ fn fields_of_a_header_that_mean_harm_are_refused_with_their_value() {
             .expect("written");
         refusal(&workshop, "image")
     };
-    let cases: [(&[u8], u64, &str); 9] = [
+    let cases: [(&[u8], u64, &str); 10] = [
         (
             &4_u32.to_be_bytes(),
             4,
@@ -116,6 +116,8 @@ fn fields_of_a_header_that_mean_harm_are_refused_with_their_value() {
             "the qcow2 header at byte 0 is damaged: cluster_bits is 40",
         ),
         (&(1_u64 << 60).to_be_bytes(), 24, "entries, the disk needs"),
+        // qemu-img measures the processor's time for LUKS, and refuses where a clock is coarse.
+        (&2_u32.to_be_bytes(), 32, "it is encrypted (LUKS in qcow2)"),
         (
             &9_u32.to_be_bytes(),
             32,
