@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 use crate::commands::{
     apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
     doctor, exec, fork, fs, history, image, images, inspect, jobs, kill, limits, load, login,
-    logout, logs, man, merge, network, pause, port, prune, ps, pull, push, rename, restart, rm,
+    logout, logs, maintain, man, network, pause, port, prune, ps, pull, push, rename, restart, rm,
     rollback, run, save, share, snapshot, start, stats, stop, system_prune, tag, top, update,
     version, vmm, volume, wait,
 };
@@ -46,8 +46,8 @@ pub(crate) const VMM_COMMAND: &str = "__vmm";
 pub(crate) const NETWORK_COMMAND: &str = "__network";
 /// The command that serves a shared directory.
 pub(crate) const SHARE_COMMAND: &str = "__share";
-/// The command that merges generations of a sandbox's disk in the background.
-pub(crate) const MERGE_COMMAND: &str = "__merge";
+/// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
+pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
 
 /// Returns true if a command line, without the program's name, is that of a process that msb starts by
 /// itself. Only options may stand before the command.
@@ -56,9 +56,14 @@ pub(crate) fn is_internal(mut words: impl Iterator<Item = OsString>) -> bool {
         if word == "--home" {
             words.next();
         } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return [VMM_COMMAND, NETWORK_COMMAND, SHARE_COMMAND, MERGE_COMMAND]
-                .iter()
-                .any(|name| word == *name);
+            return [
+                VMM_COMMAND,
+                NETWORK_COMMAND,
+                SHARE_COMMAND,
+                MAINTAIN_COMMAND,
+            ]
+            .iter()
+            .any(|name| word == *name);
         }
     }
     false
@@ -140,9 +145,9 @@ pub(crate) enum Command {
     /// The process that serves a shared directory
     #[command(name = SHARE_COMMAND, hide = true)]
     Share(share::Arguments),
-    /// The process that merges generations of a sandbox's disk
-    #[command(name = MERGE_COMMAND, hide = true)]
-    Merge(merge::Arguments),
+    /// The process that maintains a sandbox's snapshots
+    #[command(name = MAINTAIN_COMMAND, hide = true)]
+    Maintain(maintain::Arguments),
 }
 
 /// The commands for sandboxes.
@@ -246,7 +251,7 @@ mod tests {
         assert!(known("--home /h __vmm --qemu q /d"));
         assert!(known("--home=/h -q __network /d"));
         assert!(known("__share /d 0"));
-        assert!(known("--home /h __merge 0f"));
+        assert!(known("--home /h __maintain 0f"));
         assert!(!known("exec name __vmm"));
         assert!(!known("--home __vmm ps"));
         assert!(!known("--home"));

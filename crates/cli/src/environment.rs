@@ -23,6 +23,12 @@ const SETTINGS: &[Setting] = &[
     }),
     ("MSB_VMM", one_of::<VmmName>),
     ("MSB_VERIFY", one_of::<VerifyPolicy>),
+    ("MSB_MAINTENANCE", |value| {
+        let is_known = matches!(value, "auto" | "off");
+        is_known
+            .then_some(())
+            .ok_or_else(|| format!("'{value}' is not one of auto, off"))
+    }),
 ];
 
 fn one_of<T: clap::ValueEnum>(value: &str) -> Result<(), String> {
@@ -67,6 +73,7 @@ mod tests {
             ("MSB_JAIL", "required", "yes"),
             ("MSB_VMM", "qemu", "xen"),
             ("MSB_VERIFY", "always", "never"),
+            ("MSB_MAINTENANCE", "off", "later"),
         ] {
             let with = |value: &str| check_with(|asked| (asked == name).then(|| value.to_owned()));
             with(good).expect(name);
@@ -78,6 +85,6 @@ mod tests {
                 "{refused}"
             );
         }
-        assert_eq!(SETTINGS.len(), 5);
+        assert_eq!(SETTINGS.len(), 6);
     }
 }

@@ -103,4 +103,4 @@ pub use pool_file::PoolFile;
 pub use snapshot::Snapshot;
 pub use state::State;
 pub use storage::{Access, Storage, StorageFile};
-pub use verify::Verified;
+pub use verify::{SealedGeneration, Verified};

@@ -25,6 +25,16 @@ const MULTIARCH_LIBRARY: &str = if cfg!(target_arch = "aarch64") {
     "/usr/lib/x86_64-linux-gnu/libkrunfw.so.5"
 };
 
+/// The filesystems of guests' roots that a kernel has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RootFilesystems {
+    /// EROFS and ext4, which every usable kernel has.
+    #[default]
+    Usual,
+    /// XFS and Btrfs, too.
+    More,
+}
+
 /// Returns the paths to search for a kernel, the preferred ones first.
 ///
 /// If `MSB_KERNEL` is set, its path is the only one. Otherwise the store's own directory comes
@@ -35,7 +45,7 @@ pub fn candidates(
     msb_kernel: Option<&OsStr>,
     store_directory: &Path,
     program: Option<&Path>,
-    needs_filesystems: bool,
+    needed: RootFilesystems,
 ) -> Vec<PathBuf> {
     if let Some(path) = msb_kernel.filter(|path| !path.is_empty()) {
         return vec![PathBuf::from(path)];
@@ -47,7 +57,7 @@ pub fn candidates(
         .into_iter()
         .flatten()
         .map(|each| each.join(name));
-    let larger = larger.filter(|_| needs_filesystems);
+    let larger = larger.filter(|_| needed == RootFilesystems::More);
     let own = STORE_NAMES.iter().map(|name| store_directory.join(name));
     let name = Architecture::HOST.kernel_file();
     let usual = own.chain(installed.as_ref().map(|directory| directory.join(name)));
@@ -71,7 +81,7 @@ mod tests {
             Some(OsStr::new("/k/vmlinux")),
             Path::new("/home/kernels"),
             Some(Path::new("/opt/msb/bin/msb")),
-            true,
+            RootFilesystems::More,
         );
         assert_eq!(named, [PathBuf::from("/k/vmlinux")]);
     }
@@ -82,7 +92,7 @@ mod tests {
             Some(OsStr::new("")),
             Path::new("/home/kernels"),
             None,
-            false,
+            RootFilesystems::Usual,
         );
         let kernel = Path::new("/home/kernels").join(Architecture::HOST.kernel_file());
         assert_eq!(places[0], kernel);
@@ -94,20 +104,24 @@ mod tests {
     fn the_kernel_of_an_installed_program_comes_before_the_system() {
         let beside = |program: &str| {
             let home = Path::new("/home/kernels");
-            let places = candidates(None, home, Some(Path::new(program)), false);
+            let places = candidates(None, home, Some(Path::new(program)), RootFilesystems::Usual);
             places[2].clone()
         };
         let installed = Path::new("/opt/msb/lib/msb").join(Architecture::HOST.kernel_file());
         assert_eq!(beside("/opt/msb/bin/msb"), installed);
         assert_eq!(beside("msb"), PathBuf::from(SYSTEM_LIBRARIES[0]));
     }
+
     #[test]
     fn a_kernel_with_more_filesystems_comes_first_where_it_is_needed() {
         let (home, program) = (Path::new("/home/kernels"), Path::new("/opt/msb/bin/msb"));
-        let places = candidates(None, home, Some(program), true);
+        let places = candidates(None, home, Some(program), RootFilesystems::More);
         let name = Architecture::HOST.filesystems_kernel_file();
         let larger = [home, Path::new("/opt/msb/lib/msb")].map(|each| each.join(name));
         assert_eq!(places[..2], larger);
-        assert_eq!(places[2..], candidates(None, home, Some(program), false));
+        assert_eq!(
+            places[2..],
+            candidates(None, home, Some(program), RootFilesystems::Usual)
+        );
     }
 }

@@ -28,7 +28,7 @@ mod pvh;
 mod vmlinux;
 
 pub use architecture::Architecture;
-pub use candidates::candidates;
+pub use candidates::{RootFilesystems, candidates};
 pub use error::{CorruptKernel, KernelError};
 
 /// A kernel that every VMM of its architecture boots.

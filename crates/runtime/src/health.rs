@@ -3,6 +3,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
+use guest_kernel::RootFilesystems;
 use image_store::VerifyMode;
 use msb_jail::{Layer, LayerStatus, survey};
 use msb_vmm::Backend;
@@ -162,7 +163,7 @@ fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> He
     let search = KernelSearch {
         msb_kernel,
         program,
-        needs_filesystems: false,
+        needed: RootFilesystems::Usual,
     };
     match Kernel::find(home, search, VerifyMode::Stamp) {
         Ok(kernel) => {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use durable_files::FileState;
 use fs_err as fs;
-use guest_kernel::Architecture;
+use guest_kernel::{Architecture, RootFilesystems};
 use image_store::VerifyMode;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -30,8 +30,8 @@ pub struct KernelSearch<'a> {
     pub msb_kernel: Option<&'a OsStr>,
     /// The program msb, with which a kernel may be installed.
     pub program: Option<&'a Path>,
-    /// True if the guest's root is XFS or Btrfs. A kernel that has them is preferred then.
-    pub needs_filesystems: bool,
+    /// The filesystems that the guest's root needs. A kernel that has them is preferred.
+    pub needed: RootFilesystems,
 }
 
 /// There is no guest kernel to boot.
@@ -123,12 +123,12 @@ impl Kernel {
         let KernelSearch {
             msb_kernel,
             program,
-            needs_filesystems,
+            needed,
         } = search;
         // The directory in PATH may have a symlink to the program.
         let program = program.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.into()));
         let (kernels, program) = (home.kernels(), program.as_deref());
-        let places = guest_kernel::candidates(msb_kernel, &kernels, program, needs_filesystems);
+        let places = guest_kernel::candidates(msb_kernel, &kernels, program, needed);
         let Some(source) = places.iter().find(|place| place.is_file()).cloned() else {
             return Err(KernelError::Missing { places });
         };

@@ -3,8 +3,8 @@ use std::sync::Arc;
 
 use crate::shared::Shared;
 use crate::{
-    Error, Finding, Fix, Images, Jail, Notice, Operation, Sandboxes, Settings, Size, Usage,
-    Version, VmmChoice, Volumes, doctor, usage, version,
+    Error, Finding, Fix, Images, Jail, Maintenance, Notice, Operation, Sandboxes, Settings, Size,
+    Usage, Version, VmmChoice, Volumes, doctor, usage, version,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -221,6 +221,12 @@ impl MsbBuilder {
     /// Sets the virtual machine monitor.
     pub fn vmm(mut self, vmm: VmmChoice) -> Self {
         self.settings.vmm = Some(vmm);
+        self
+    }
+
+    /// Sets the time of the work on snapshots in the background.
+    pub fn maintenance(mut self, maintenance: Maintenance) -> Self {
+        self.settings.maintenance = Some(maintenance);
         self
     }
 

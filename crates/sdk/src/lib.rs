@@ -45,7 +45,7 @@ mod images;
 mod inspect;
 mod jobs;
 mod logs;
-mod merging;
+mod maintenance;
 mod mount;
 mod names;
 mod network;
@@ -98,7 +98,7 @@ pub use sandboxes::{
     RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter, SandboxInfo,
     SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
-pub use settings::{Jail, Settings, VmmChoice};
+pub use settings::{Jail, Maintenance, Settings, VmmChoice};
 pub use snapshot_archives::ImportOptions;
 pub use snapshots::{
     SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,

@@ -34,6 +34,18 @@ pub enum Jail {
     Off,
 }
 
+/// The time at which snapshots are read to take their digests, and parts that no snapshot needs apart are merged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Maintenance {
+    /// In the background, soon after a snapshot.
+    #[default]
+    Auto,
+    /// When a snapshot is verified, or merging is asked for.
+    Off,
+}
+
 /// The settings of a client, as data. `None` takes the environment's value, or the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -60,6 +72,8 @@ pub struct Settings {
     pub limits: Option<String>,
     /// The limit of the space that all images take (`MSB_STORE_LIMIT`).
     pub store_limit: Option<Size>,
+    /// The time of the work on snapshots in the background (`MSB_MAINTENANCE`).
+    pub maintenance: Option<Maintenance>,
     /// File in which the stages of starts are recorded, for measurements.
     pub timeline: Option<PathBuf>,
 }
@@ -91,6 +105,9 @@ impl Settings {
             let parsed = text.parse::<Strictness>();
             parsed.map_err(|error| Error::from(error).context(format!("cannot use {name}")))?;
             self.jail = Some(one_of(name, &text, "auto, required, off")?);
+        }
+        if let (None, Some((name, text))) = (self.maintenance, word("MSB_MAINTENANCE")) {
+            self.maintenance = Some(one_of(name, &text, "auto, off")?);
         }
         if let (None, Some((_, text))) = (&self.limits, word("MSB_LIMITS")) {
             self.limits = Some(text);

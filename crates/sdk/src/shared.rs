@@ -106,7 +106,7 @@ impl Shared {
         let at_rest = sandbox.at_rest(can_freeze).await;
         let at_rest = at_rest.map_err(|error| self.in_home(error.into()))?;
         // The disk of a running one may have been cut.
-        self.merge_after_cut(sandbox).await;
+        self.maintain_after_cut(sandbox).await;
         Ok(at_rest)
     }
 

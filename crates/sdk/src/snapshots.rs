@@ -233,7 +233,7 @@ impl Snapshots {
             let stored = handle.stored();
             match stored.take_snapshot(draft, options.freeze).await {
                 Ok(taken) => {
-                    handle.shared.merge_after_cut(&stored).await;
+                    handle.shared.maintain_after_snapshot(&stored).await;
                     Ok(SnapshotInfo::new(&stored, taken))
                 }
                 Err(error) => Err(handle.shared.in_home(error.into())),
@@ -295,14 +295,15 @@ impl Snapshots {
         let removed = self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?));
         Operation::new(async move {
             removed.await?;
-            handle.shared.merge_after_removal(&handle.stored()).await;
+            handle.shared.maintain_after_removal(&handle.stored()).await;
             Ok(())
         })
     }
 
     /// Reads a snapshot as a whole and compares it with its digest; without a
-    /// name all snapshots. Content that has no digest gets one: a byte of it that changes later is found
-    /// by the next verification.
+    /// name all snapshots. A process in the background takes the digest soon after the snapshot
+    /// ([`Maintenance`](crate::Maintenance)); content that has none yet gets it, and a byte of it that changes later
+    /// is found by the next verification.
     ///
     /// # Errors
     /// [`NotFound`](crate::ErrorKind::NotFound). Damage is a result.
@@ -329,17 +330,20 @@ impl Snapshots {
         })
     }
 
-    /// Does the same if it makes many of these parts fewer and no other process does it: for a process in
-    /// the background.
+    /// Does what is done in the background, unless another process does it: takes missing digests after a
+    /// delay, and merges if that makes many parts fewer.
     ///
     /// # Errors
-    /// Fails as [`merge`](Self::merge) does.
+    /// The first error of either; the other is done all the same.
     #[doc(hidden)]
-    pub fn merge_many(&self) -> Operation<u64> {
+    pub fn maintain(&self, delay: Duration) -> Operation<()> {
+        let digests = self.of_stored(move |stored| Ok(stored.record_digests(delay)?));
         let handle = Arc::clone(&self.handle);
         Operation::new(async move {
+            let digests = digests.await;
             let merged = handle.stored().merge_many_generations().await;
-            merged.map_err(|error| handle.shared.in_home(error.into()))
+            let merged = merged.map_err(|error| handle.shared.in_home(error.into()));
+            digests.and(merged.map(drop))
         })
     }
 

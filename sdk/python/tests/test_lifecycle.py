@@ -202,7 +202,8 @@ def test_ctrl_c_during_a_start_leaves_nothing(environment, client):
         command, env=environment.variables(), stdout=subprocess.PIPE, text=True
     )
     assert started.stdout.readline() == "ready\n"
-    time.sleep(0.7)
+    # The sandbox exists, and its machine has not booted.
+    assert eventually(lambda: is_left(client, "interrupted"), 30)
     start = time.monotonic()
     started.send_signal(signal.SIGINT)
     assert started.stdout.readline() == "interrupted\n"

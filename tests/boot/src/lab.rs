@@ -3,46 +3,40 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
-use test_fixtures::build;
+use test_fixtures::{build, kernel};
 use test_support::harness::Trial;
 use test_support::lab::{Job, Lab, Outcome};
 use test_support::{TestEnv, harness, trees};
 
-use crate::guest_tree;
+use crate::{disk_images, guest_tree};
 
-/// Runs the walk and the checks that depend on the VMM in the lab, then prints the guest's tree.
-const SCRIPT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/kernel MSB_TEST_MSB=/job/msb \
+/// The environment of the tests in the lab.
+const ENVIRONMENT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/kernel MSB_TEST_MSB=/job/msb \
     MSB_TEST_IMAGE=\"$0\" MSB_TEST_VMM=krun MSB_TEST_WORK=/job/work MSB_TEST_BOOT_TIMEOUT_S=90 \
-    MSB_TEST_GUESTS=1; \
-    ./boot walk:: && MSB_TEST_MEMORY_MIB=256 ./boot checks::machine:: && ./boot --guest-tree ./tree-dump > out/tree";
+    MSB_TEST_GUESTS=1;";
+/// Runs the walk and the checks that depend on the VMM, then prints the guest's tree.
+const LIFE: &str = "./boot walk:: && MSB_TEST_MEMORY_MIB=256 ./boot checks::machine:: && \
+    ./boot --guest-tree ./tree-dump > out/tree";
+/// Runs the checks of the disk below a guest, and boots from other filesystems.
+const DISK: &str = "export MSB_TEST_DISK_IMAGES=/job/disk-images \
+    MSB_TEST_KERNEL_WITH_FILESYSTEMS=/job/kernel-with-filesystems; \
+    MSB_TEST_MEMORY_MIB=256 ./boot checks::disk:: && ./boot --ignored filesystems::boot_xfs_and_btrfs";
 
 /// Returns the tests that run under libkrun, in the KVM lab.
 pub(crate) fn tests() -> Vec<Trial> {
-    let name = "lab::boot_life_checks_and_tree_under_libkrun";
-    vec![harness::test(name, under_libkrun)]
+    let life = "lab::boot_life_checks_and_tree_under_libkrun";
+    let disk = "lab::boot_disk_checks_under_libkrun";
+    vec![
+        harness::test(life, life_checks_and_tree),
+        harness::test(disk, disk_checks).with_ignored_flag(true),
+    ]
 }
 
 /// Runs the same program in the lab, with a copy of the store.
-fn under_libkrun() -> Result<String> {
+fn life_checks_and_tree() -> Result<String> {
     let env = TestEnv::with_images("lab")?;
     let tree_dump = build::tree_dump()?;
-    let input = |path: &Path, name: &str| (path.to_owned(), name.to_owned());
-    let job = Job {
-        inputs: vec![
-            input(&env.program, "msb"),
-            input(&std::env::current_exe()?, "boot"),
-            input(&tree_dump, "tree-dump"),
-            input(&env.kernel, "kernel"),
-            input(&fs::canonicalize(env.home().join("store"))?, "home/store"),
-        ],
-        command: ["sh", "-c", SCRIPT, env.image()]
-            .map(str::to_owned)
-            .to_vec(),
-        timeout: Duration::from_secs(3600),
-        memory_mib: 3072,
-        nested: true,
-    };
-    let outcome = Lab::prepare()?.run(&job)?;
+    let outcome = run(&env, LIFE, &[(&tree_dump, "tree-dump")])?;
     let seen = tree(&outcome)?;
     let expected = guest_tree::of_host(&env, &tree_dump)?;
     trees::compare("umoci unpack", &expected, "the guest under libkrun", &seen)?;
@@ -54,7 +48,49 @@ fn under_libkrun() -> Result<String> {
     ))
 }
 
-fn tree(outcome: &Outcome) -> Result<String> {
+fn disk_checks() -> Result<String> {
+    let env = TestEnv::with_images("lab-disk")?;
+    let images = env.work.join("disk-images");
+    fs::create_dir_all(&images)?;
+    disk_images::make_all(&images)?;
+    let kernel = kernel::with_filesystems()?;
+    let more = [
+        (images.as_path(), "disk-images"),
+        (&kernel, "kernel-with-filesystems"),
+    ];
+    let outcome = run(&env, DISK, &more)?;
+    env.remove_work()?;
+    Ok(format!(
+        "{}{} outer starts",
+        String::from_utf8_lossy(&outcome.stdout),
+        outcome.outer_starts
+    ))
+}
+
+/// Runs a script with this program, the msb under test and its store, and further files by their names.
+fn run(env: &TestEnv, script: &str, more: &[(&Path, &str)]) -> Result<Outcome> {
+    let program = std::env::current_exe()?;
+    let store = fs::canonicalize(env.home().join("store"))?;
+    let inputs = [
+        (env.program.as_path(), "msb"),
+        (&program, "boot"),
+        (&env.kernel, "kernel"),
+        (&store, "home/store"),
+    ];
+    let inputs = inputs.iter().chain(more);
+    let script = format!("{ENVIRONMENT} {script}");
+    let job = Job {
+        inputs: inputs
+            .map(|(path, name)| (path.to_path_buf(), (*name).to_owned()))
+            .collect(),
+        command: ["sh", "-c", &script, env.image()]
+            .map(str::to_owned)
+            .to_vec(),
+        timeout: Duration::from_secs(3600),
+        memory_mib: 3072,
+        nested: true,
+    };
+    let outcome = Lab::prepare()?.run(&job)?;
     ensure!(
         outcome.code == 0,
         "the lab's job gave {}: {}{}",
@@ -62,5 +98,9 @@ fn tree(outcome: &Outcome) -> Result<String> {
         String::from_utf8_lossy(&outcome.stdout),
         String::from_utf8_lossy(&outcome.stderr)
     );
+    Ok(outcome)
+}
+
+fn tree(outcome: &Outcome) -> Result<String> {
     fs::read_to_string(outcome.out.join("tree")).context("no tree came back")
 }

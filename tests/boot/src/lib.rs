@@ -7,21 +7,24 @@
 //! |---|---|
 //! | `checks::machine::boot_…` | behaviour that users rely on and that depends on the VMM |
 //! | `checks::guest::boot_…` | exchanges of guest and host, which are the same for every VMM |
+//! | `checks::disk::boot_…` | snapshots, rollbacks, and roots other than an overlay |
 //! | `docker::boot_…` | an invocation against docker's documentation of the same options |
 //! | `walk::`, `tree::`, `pulled::` | a whole life in a script; the guest's tree; a real registry |
 //! | `kernel::` | each option of `kernel-config`, by use |
-//! | `lab::` | walk, checks and tree once more, under libkrun in the KVM lab |
+//! | `lab::` | walk, checks and tree once more, under libkrun in the KVM lab; those of the disk are long, so `--ignored` |
 //! | `sdk::boot_sdk_…` | the SDK, against the msb under test |
 //! | `examples::boot_…` | examples of the Rust SDK, as their readers run them |
 //! | `conformance::boot_conformance_…` | the behaviours of `sdk/conformance`, with the Rust SDK |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
 //! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
-//! | `filesystems::boot_…` | XFS and Btrfs as roots, on the kernel that has them; long, so `--ignored` |
+//! | `filesystems::boot_…` | XFS and Btrfs as roots, on the kernel that has them, and a cloud image; long, so `--ignored` |
 //! | `suites::boot_…` | other projects' filesystem suites; long, so `--ignored` |
 
 mod attacks;
 mod checks;
+mod cloud_image;
 mod conformance;
+mod disk_images;
 mod docker;
 mod guest_tree;
 mod kernel_check;
@@ -97,6 +100,7 @@ fn tests() -> Result<Vec<Trial>> {
         soak::tests,
         suites::tests,
         root_filesystems::tests,
+        cloud_image::tests,
         sdk::tests,
         conformance::tests,
         lab::tests,

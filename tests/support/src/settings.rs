@@ -20,6 +20,8 @@ pub const MEMORY_MIB: &str = "MSB_TEST_MEMORY_MIB";
 pub const BOOT_TIMEOUT_S: &str = "MSB_TEST_BOOT_TIMEOUT_S";
 /// The number of tests whose guests run at once, in all processes; one for each processor if unset.
 pub const GUESTS: &str = "MSB_TEST_GUESTS";
+/// A directory with the disk images that tests boot from; made with tools of the host if unset.
+pub const DISK_IMAGES: &str = "MSB_TEST_DISK_IMAGES";
 /// The number of repetitions in a test; each test has its own small default.
 pub const COUNT: &str = "MSB_TEST_COUNT";
 /// The number of the first random case.

@@ -16,6 +16,7 @@ pub(super) fn check(files: &Files<'_>) -> Result<()> {
     for path in [
         "/usr/bin/msb",
         "/usr/lib/msb/vmlinux",
+        "/usr/lib/msb/vmlinux-filesystems",
         "/usr/share/man/man1/msb-run.1.gz",
         "/usr/share/zsh/site-functions/_msb",
     ] {

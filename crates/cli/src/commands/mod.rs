@@ -30,8 +30,8 @@ pub(crate) mod login;
 pub(crate) mod logout;
 pub(crate) mod logs;
 pub(crate) mod machine;
+pub(crate) mod maintain;
 pub(crate) mod man;
-pub(crate) mod merge;
 pub(crate) mod network;
 pub(crate) mod patches;
 pub(crate) mod pause;
@@ -276,7 +276,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Vmm(arguments) => vmm::run(context, &arguments),
         Command::Network(arguments) => network::run(&arguments),
         Command::Share(arguments) => share::run(&arguments),
-        Command::Merge(arguments) => block_on(merge::run(context, &arguments)),
+        Command::Maintain(arguments) => block_on(maintain::run(context, &arguments)),
     }
 }
 

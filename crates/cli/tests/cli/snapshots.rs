@@ -1,6 +1,8 @@
 //! Snapshots of a sandbox that never ran.
 
 use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::support::{TestHome, host_architecture};
 
@@ -176,6 +178,31 @@ fn damage_is_found_and_is_that_of_its_snapshot() {
     printed(&home, &["rollback", "box@b"]);
     printed(&home, &["snapshot", "rm", "box@a"]);
     assert_eq!(printed(&home, &["snapshot", "ls", "-q"]), "box@b\n");
+}
+
+#[test]
+fn digests_of_snapshots_are_taken_in_the_background() {
+    let home = home_with_box();
+    let mut create = home.command(&["snapshot", "create", "box@a"]);
+    let created = create.env_remove("MSB_MAINTENANCE").output();
+    assert!(created.expect("started").status.success());
+    let mut sandboxes = fs::read_dir(home.path().join("home/sandboxes")).expect("listed");
+    let sandbox = sandboxes.next().expect("one").expect("read").path();
+    // The flag of a list whose digest was recorded (docs/formats/generations.md).
+    let has_digest = |path: std::path::PathBuf| fs::read(path).expect("read")[32] & 1 == 1;
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let files = fs::read_dir(sandbox.join("generations")).expect("listed");
+        let paths = files.map(|file| file.expect("read").path());
+        let mut lists = paths.filter(|path| path.extension().is_some_and(|end| end == "blocks"));
+        if lists.next().is_some_and(has_digest) {
+            break;
+        }
+        assert!(Instant::now() < until, "no digest was taken");
+        sleep(Duration::from_millis(20));
+    }
+    let verify = ["snapshot", "verify", "box"];
+    assert_eq!(printed(&home, &verify), "intact   box@a\n");
 }
 
 #[test]

@@ -29,6 +29,8 @@ impl TestHome {
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         command.env("HOME", self.directory.path());
         command.env("MSB_HOME", self.directory.path().join("home"));
+        // Nothing is to change a home between two commands.
+        command.env("MSB_MAINTENANCE", "off");
         command
     }
 

@@ -43,7 +43,7 @@ fn what_nobody_types_is_not_offered() {
         "__vmm",
         "__network",
         "__share",
-        "__merge",
+        "__maintain",
         "container",
         "rmi",
     ];

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use disk_image::Filesystem;
 use fs_err as fs;
+use guest_kernel::RootFilesystems;
 use msb_network::Settings;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
@@ -171,10 +172,12 @@ impl Spec {
         of_disk_image.or(self.native_root.then_some(Filesystem::Ext4))
     }
 
-    /// Returns true if the root is a filesystem that only some kernels have.
-    pub(crate) fn needs_filesystems(&self) -> bool {
-        let root = self.root_filesystem();
-        matches!(root, Some(Filesystem::Xfs | Filesystem::Btrfs))
+    /// Returns the filesystems that the root needs of a kernel.
+    pub(crate) fn root_filesystems(&self) -> RootFilesystems {
+        match self.root_filesystem() {
+            Some(Filesystem::Xfs | Filesystem::Btrfs) => RootFilesystems::More,
+            _ => RootFilesystems::Usual,
+        }
     }
 
     /// Returns the named volumes that the machine uses.

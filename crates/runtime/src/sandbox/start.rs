@@ -83,7 +83,7 @@ impl Sandbox {
             KernelSearch {
                 msb_kernel: options.msb_kernel.as_deref(),
                 program: Some(&options.vmm_command.program),
-                needs_filesystems: self.spec.needs_filesystems(),
+                needed: self.spec.root_filesystems(),
             },
             options.trust,
         )?;

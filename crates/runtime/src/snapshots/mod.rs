@@ -6,6 +6,7 @@
 
 mod archive;
 mod consistency;
+mod digests;
 mod error;
 mod live;
 mod merge;

@@ -50,6 +50,7 @@ impl Sandbox {
             found.collect::<Result<_, _>>()?
         };
         let mut verifier = Verifier {
+            sandbox: self,
             pool,
             outcomes: HashMap::new(),
         };
@@ -62,12 +63,13 @@ impl Sandbox {
 }
 
 /// A verification that reads each generation once.
-struct Verifier {
+struct Verifier<'a> {
+    sandbox: &'a Sandbox,
     pool: Option<UpperPool>,
     outcomes: HashMap<GenerationId, Result<SnapshotContent, Arc<SnapshotError>>>,
 }
 
-impl Verifier {
+impl Verifier<'_> {
     fn verify(
         &mut self,
         records: &Records,
@@ -93,7 +95,8 @@ impl Verifier {
         if pool.pool.verify(id)? == Verified::Content {
             return Ok(SnapshotContent::Intact);
         }
-        pool.pool.record_digest(id)?;
+        let digest = pool.pool.open_sealed(id)?.digest()?;
+        self.sandbox.set_digest(pool, id, digest)?;
         Ok(SnapshotContent::Recorded)
     }
 }

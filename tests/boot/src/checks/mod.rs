@@ -27,7 +27,7 @@ mod pause;
 mod ports;
 mod resources;
 mod rollback;
-pub(crate) mod root_disk;
+mod root_disk;
 mod silence;
 mod snapshots;
 mod streams;
@@ -217,6 +217,33 @@ const OF_GUEST: &[Check] = &[
         changes::listed,
     ),
     (
+        "files come, go and are made before the first boot",
+        patches::before_first_boot,
+    ),
+    (
+        "a guest trusts the authorities that its host trusts",
+        host_authorities::trusted,
+    ),
+    (
+        "ports that the host chooses are printed, and lead into the sandbox",
+        ports::chosen_by_the_host,
+    ),
+    ("what cannot be mounted is said", volumes::refusals),
+    (
+        "a quota of the host is an error of the guest's own write",
+        disks::quota,
+    ),
+    ("commands are limited as they are told", resources::limits),
+    ("a writable disk grows", resources::growth),
+    (
+        "space that is freed comes back to the host",
+        resources::shrinking,
+    ),
+];
+
+/// Checks of the disk below the guest: snapshots, rollbacks, and roots other than an overlay.
+const OF_DISK: &[Check] = &[
+    (
         "a running sandbox is compared, applied and committed at one moment",
         frozen::read,
     ),
@@ -244,35 +271,12 @@ const OF_GUEST: &[Check] = &[
         "a native root has the image's files, and one changed byte takes few blocks",
         native_root::booted,
     ),
-    (
-        "files come, go and are made before the first boot",
-        patches::before_first_boot,
-    ),
-    (
-        "a guest trusts the authorities that its host trusts",
-        host_authorities::trusted,
-    ),
-    (
-        "ports that the host chooses are printed, and lead into the sandbox",
-        ports::chosen_by_the_host,
-    ),
-    ("what cannot be mounted is said", volumes::refusals),
-    (
-        "a quota of the host is an error of the guest's own write",
-        disks::quota,
-    ),
-    ("commands are limited as they are told", resources::limits),
-    ("a writable disk grows", resources::growth),
-    (
-        "space that is freed comes back to the host",
-        resources::shrinking,
-    ),
 ];
 
 /// Returns the checks as tests.
 ///
-/// A second VMM has to pass `checks::machine::boot_…`, beside one that passed all checks; the
-/// others are `checks::guest::boot_…`.
+/// A second VMM has to pass `checks::machine::boot_…` and `checks::disk::boot_…`, beside one that passed all
+/// checks; the others are `checks::guest::boot_…`.
 pub(crate) fn tests() -> Vec<Trial> {
     let group = |name, checks: &[Check]| {
         let tests = checks
@@ -282,5 +286,6 @@ pub(crate) fn tests() -> Vec<Trial> {
     };
     let mut tests = group("checks::machine", OF_MACHINE);
     tests.extend(group("checks::guest", OF_GUEST));
+    tests.extend(group("checks::disk", OF_DISK));
     tests
 }

@@ -83,12 +83,16 @@ fn at_steps(env: &TestEnv, count: u32, ending: Ending) -> Result<String> {
     Ok(format!("steps of {}", figures.join(", ")))
 }
 
-/// Chooses `count` steps at equal distances, from a random first one.
+/// Returns all steps; if there are more than `count`, as many at equal distances, from a random first one,
+/// among those that are known by a path. Others may be missed each time.
 fn choose<'a>(steps: &[&'a Step], count: u32, random: &mut Random) -> Vec<&'a Step> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if count >= steps.len() {
         return steps.to_vec();
     }
+    let steps = steps.iter().filter(|step| step.has_path());
+    let steps: Vec<&Step> = steps.copied().collect();
+    let count = count.min(steps.len());
     let first = random.below(steps.len());
     let chosen = (0..count).map(|index| (first + index * steps.len() / count) % steps.len());
     chosen.map(|index| steps[index]).collect()

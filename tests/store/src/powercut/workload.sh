@@ -6,6 +6,8 @@
 set -eu
 filesystem=$1 mark_sector=$2 keep_syncs=$3 rounds=$4
 export MSB_HOME=/mnt/store/home
+# A mark names the command that wrote what is before it.
+export MSB_MAINTENANCE=off
 
 for serial in /sys/block/*/serial; do
     [ "$(cat "$serial")" != store ] || disk=/dev/$(basename "$(dirname "$serial")")

@@ -1,3 +1,5 @@
+mod digests;
+
 use fs_err as fs;
 
 use super::staging::StagingPool;
@@ -170,42 +172,6 @@ fn each_flipped_bit_of_a_record_is_refused_and_harms_no_other_snapshot() {
     sandbox.remove_snapshot("a").expect("removed");
     assert_eq!(names(&sandbox), ["c"]);
     assert_eq!(content(&sandbox), [1; 4096]);
-}
-
-#[test]
-fn a_flipped_byte_of_content_is_found_and_is_that_of_its_snapshots() {
-    let root = tempfile::tempdir().expect("a directory");
-    let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
-    let state_of = |name: &str| {
-        let verified = sandbox.verify_snapshots(&[name.to_owned()]);
-        verified.expect("verified").remove(0).content
-    };
-    sandbox.create_snapshot(named("a")).expect("taken");
-    assert_eq!(state_of("a").expect("whole"), SnapshotContent::Recorded);
-    change(&sandbox, &[1; 4096], 0);
-    sandbox.create_snapshot(named("b")).expect("taken");
-    assert_eq!(state_of("a").expect("whole"), SnapshotContent::Intact);
-    assert_eq!(state_of("b").expect("whole"), SnapshotContent::Recorded);
-    assert_eq!(state_of("b").expect("whole"), SnapshotContent::Intact);
-    let newest = sandbox.snapshot(Some("b")).expect("found");
-    let newest = newest.state("b.json".into()).expect("a state");
-    let id = newest.generations.last().expect("two");
-    let data = sandbox.files.generations().join(format!("{id}.data"));
-    let mut bytes = fs::read(&data).expect("read");
-    bytes[100] ^= 1;
-    fs::write(&data, &bytes).expect("written");
-    let damaged = state_of("b").expect_err("damage").to_string();
-    assert!(
-        damaged.contains(&format!("{id}.data is damaged")),
-        "{damaged}"
-    );
-    assert_eq!(state_of("a").expect("whole"), SnapshotContent::Intact);
-    fs::remove_file(&data).expect("removed");
-    let missing = sandbox.verify_snapshots(&[]).expect("verified");
-    let is_whole = missing.iter().map(|one| one.content.is_ok());
-    assert_eq!(is_whole.collect::<Vec<_>>(), [true, false]);
-    let nobody = sandbox.verify_snapshots(&["c".to_owned()]);
-    assert!(matches!(nobody, Err(SnapshotError::Missing { .. })));
 }
 
 #[test]

@@ -1,11 +1,15 @@
+use std::time::Duration;
+
 use crate::commands::Context;
 use crate::failure::Outcome;
 
 /// The steps by which the process yields to others (nice(2)). With more of them, processes that keep all
 /// processors busy could hold up those that wait for a list to be exchanged.
 const NICE: i32 = 5;
+/// The time before a snapshot is read: an agent that takes several has then taken them.
+const DELAY: Duration = Duration::from_secs(1);
 
-// Arguments of `msb __merge`.
+// Arguments of `msb __maintain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Id of the sandbox
@@ -13,9 +17,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    // Merging is not urgent, and goes on all the same.
+    // The work is not urgent, and goes on all the same.
     let _ = rustix::process::nice(NICE);
     let sandbox = context.handle(&arguments.sandbox).await?;
-    sandbox.snapshots().merge_many().await?;
+    sandbox.snapshots().maintain(DELAY).await?;
     Ok(0)
 }

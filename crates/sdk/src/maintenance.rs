@@ -1,0 +1,64 @@
+//! Work on a disk's generations in the background, as `git maintenance` does on a repository: digests of what
+//! snapshots have, and merging.
+//!
+//! A process of its own does it: nobody waits for it, and it goes on when this process has ended.
+
+use std::process::Stdio;
+
+use msb_runtime::{Sandbox as StoredSandbox, SnapshotError};
+use tokio::process::Command;
+
+use crate::operation::blocking;
+use crate::shared::Shared;
+use crate::{Error, Maintenance};
+
+/// The subcommand of `msb` that maintains a sandbox's snapshots.
+const MAINTAIN_COMMAND: &str = "__maintain";
+
+impl Shared {
+    /// Begins to take the digest of a snapshot that was just taken, and to merge if there are many generations.
+    pub(crate) async fn maintain_after_snapshot(&self, sandbox: &StoredSandbox) {
+        self.maintain_if(sandbox, |_| Ok(true)).await;
+    }
+
+    /// Begins to merge if a disk that was just cut has many generations.
+    pub(crate) async fn maintain_after_cut(&self, sandbox: &StoredSandbox) {
+        self.maintain_if(sandbox, StoredSandbox::has_many_generations_after_cut)
+            .await;
+    }
+
+    /// Begins to merge if a disk has many generations, of which a snapshot was just removed.
+    pub(crate) async fn maintain_after_removal(&self, sandbox: &StoredSandbox) {
+        self.maintain_if(sandbox, StoredSandbox::has_many_generations)
+            .await;
+    }
+
+    async fn maintain_if(
+        &self,
+        sandbox: &StoredSandbox,
+        is_needed: fn(&StoredSandbox) -> Result<bool, SnapshotError>,
+    ) {
+        if self.settings().maintenance.unwrap_or_default() == Maintenance::Off {
+            return;
+        }
+        let looked_at = sandbox.clone();
+        // What was asked for is done. What does not begin here, `msb snapshot verify` and `msb snapshot prune` do,
+        // and tell why they cannot.
+        if matches!(blocking(move || is_needed(&looked_at)).await, Ok(true)) {
+            let _ = self.begin_maintenance(sandbox).await;
+        }
+    }
+
+    async fn begin_maintenance(&self, sandbox: &StoredSandbox) -> Result<(), Error> {
+        let mut command = Command::new(self.program().await?);
+        command.arg("--home").arg(self.home().root());
+        command.arg(MAINTAIN_COMMAND).arg(sandbox.spec.id.as_str());
+        command.env_clear().process_group(0);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // The runtime waits for the process when it ends, so that it leaves no zombie.
+        command.spawn().map(drop).map_err(Error::from)
+    }
+}
