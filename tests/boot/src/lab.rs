@@ -17,10 +17,13 @@ const ENVIRONMENT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/kernel MSB_
 /// Runs the walk and the checks that depend on the VMM, then prints the guest's tree.
 const LIFE: &str = "./boot walk:: && MSB_TEST_MEMORY_MIB=256 ./boot checks::machine:: && \
     ./boot --guest-tree ./tree-dump > out/tree";
-/// Runs the checks of the disk below a guest, and boots from other filesystems.
+/// Runs the checks of the disk below a guest, and boots from other filesystems. A guest that failed is left with
+/// its console.
 const DISK: &str = "export MSB_TEST_DISK_IMAGES=/job/disk-images \
     MSB_TEST_KERNEL_WITH_FILESYSTEMS=/job/kernel-with-filesystems; \
-    MSB_TEST_MEMORY_MIB=256 ./boot checks::disk:: && ./boot --ignored filesystems::boot_xfs_and_btrfs";
+    code=0; MSB_TEST_MEMORY_MIB=256 ./boot checks::disk:: || code=1; \
+    ./boot --ignored filesystems::boot_xfs_and_btrfs || code=1; \
+    test $code = 0 || tail -n 100 home/sandboxes/*/console.log; exit $code";
 
 /// Returns the tests that run under libkrun, in the KVM lab.
 pub(crate) fn tests() -> Vec<Trial> {

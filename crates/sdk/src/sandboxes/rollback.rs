@@ -74,31 +74,42 @@ impl Sandbox {
     pub fn rollback_with(&self, options: RollbackOptions) -> Operation<RolledBack> {
         let sandbox = self.clone();
         Operation::new(async move {
-            let snapshots = sandbox.snapshots();
-            let name = options.name.as_deref();
-            if !sandbox.handle().state().await?.is_up() {
-                return snapshots.rollback(name).await;
-            }
-            // A sandbox is not stopped for a snapshot that is not there.
-            snapshots.find(name).await?;
-            sandbox.expect_to_outlive_a_stop()?;
-            let grace = options.stop_timeout_ms.map(Duration::from_millis);
-            let begun = match snapshots.rollback_running(name, grace).await? {
-                Progress::Done(rolled) => return Ok(rolled),
-                Progress::Stop { begun } => begun,
-            };
-            sandbox.stop(grace).await?;
-            let rolled = match begun {
-                Some(begun) => snapshots.end_rollback(begun).await,
-                None => snapshots.rollback(name).await,
-            };
-            let started = sandbox.start_again(options.start).await;
-            let mut rolled = rolled?;
-            rolled.notices = started?;
-            rolled.restarted = true;
-            rolled.booted = true;
+            let rolled = sandbox.roll_back(options).await?;
+            // The files before are a snapshot, too.
+            let handle = sandbox.handle();
+            handle
+                .shared
+                .maintain_after_snapshot(&handle.stored())
+                .await;
             Ok(rolled)
         })
+    }
+
+    async fn roll_back(&self, options: RollbackOptions) -> Result<RolledBack, Error> {
+        let snapshots = self.snapshots();
+        let name = options.name.as_deref();
+        if !self.handle().state().await?.is_up() {
+            return snapshots.rollback(name).await;
+        }
+        // A sandbox is not stopped for a snapshot that is not there.
+        snapshots.find(name).await?;
+        self.expect_to_outlive_a_stop()?;
+        let grace = options.stop_timeout_ms.map(Duration::from_millis);
+        let begun = match snapshots.rollback_running(name, grace).await? {
+            Progress::Done(rolled) => return Ok(rolled),
+            Progress::Stop { begun } => begun,
+        };
+        self.stop(grace).await?;
+        let rolled = match begun {
+            Some(begun) => snapshots.end_rollback(begun).await,
+            None => snapshots.rollback(name).await,
+        };
+        let started = self.start_again(options.start).await;
+        let mut rolled = rolled?;
+        rolled.notices = started?;
+        rolled.restarted = true;
+        rolled.booted = true;
+        Ok(rolled)
     }
 
     /// Starts the sandbox, which this handle has stopped, and owns it again if it did before.
