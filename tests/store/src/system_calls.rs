@@ -98,8 +98,6 @@ pub(super) fn trace_calls(
         strace.args(fault.path.iter().flat_map(|path| [Path::new("-P"), path]));
     }
     run_through(&mut strace, command);
-    // The calls of a process in the background come between those of the command, at no fixed place.
-    strace.env("MSB_MAINTENANCE", "off");
     let output = output_in_time(&mut strace).context("cannot run strace")?;
     let calls = calls(&fs::read_to_string(log)?);
     Ok(Traced { output, calls })

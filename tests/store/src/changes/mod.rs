@@ -90,8 +90,9 @@ fn choose<'a>(steps: &[&'a Step], count: u32, random: &mut Random) -> Vec<&'a St
     if count >= steps.len() {
         return steps.to_vec();
     }
-    let steps = steps.iter().filter(|step| step.has_path());
-    let steps: Vec<&Step> = steps.copied().collect();
+    let known = steps.iter().filter(|step| step.has_path());
+    let known: Vec<&Step> = known.copied().collect();
+    let steps = if known.is_empty() { steps } else { &known };
     let count = count.min(steps.len());
     let first = random.below(steps.len());
     let chosen = (0..count).map(|index| (first + index * steps.len() / count) % steps.len());

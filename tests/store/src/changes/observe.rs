@@ -64,7 +64,7 @@ pub(super) fn forks(world: &World) -> Result<Vec<String>> {
     if found.iter().any(|name| name == FORK) {
         for path in ["/work/edited", "/usr/tool"] {
             let words = ["fs", "cat", FORK, path];
-            found.push(digest(&succeed(&mut world.msb().command(&words))?.stdout));
+            found.push(digest(&succeed(&mut world.command(&words))?.stdout));
         }
     }
     Ok(found)
@@ -89,7 +89,7 @@ pub(super) fn merged(world: &World) -> Result<Vec<String>> {
 }
 
 fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {
-    let output = succeed(&mut world.msb().command(words))?;
+    let output = succeed(&mut world.command(words))?;
     let text = String::from_utf8(output.stdout)?;
     Ok(text.lines().map(str::to_owned).collect())
 }

@@ -158,7 +158,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
 
 impl Operation {
     pub(super) fn command(&self, world: &World) -> Command {
-        let mut command = world.msb().command(&[]);
+        let mut command = world.command(&[]);
         command.args(&self.arguments);
         // The same changes make the same image each time.
         command.env("SOURCE_DATE_EPOCH", "1000000000");

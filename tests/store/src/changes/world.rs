@@ -66,6 +66,13 @@ impl World {
         &self.program
     }
 
+    /// Returns a command of msb, after which no process in the background changes the world.
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program.command(arguments);
+        command.env("MSB_MAINTENANCE", "off");
+        command
+    }
+
     pub(super) fn path(&self, name: &str) -> String {
         self.root.join(name).display().to_string()
     }
@@ -126,7 +133,7 @@ impl World {
     pub(super) fn expect_whole(&self) -> Result<()> {
         expect_whole(self.msb())?;
         for name in [BEFORE, CHANGED, SNAPPED] {
-            succeed(&mut self.msb().command(&["snapshot", "verify", name]))?;
+            succeed(&mut self.command(&["snapshot", "verify", name]))?;
         }
         for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
             let directory = entry?.path();
@@ -149,7 +156,7 @@ impl World {
     /// Returns the content of a file of the sandbox with a snapshot, which differs since the snapshot.
     pub(super) fn snapped_content(&self) -> Result<Vec<u8>> {
         let words = ["fs", "cat", SNAPPED, "/work/edited"];
-        Ok(succeed(&mut self.msb().command(&words))?.stdout)
+        Ok(succeed(&mut self.command(&words))?.stdout)
     }
 
     fn make(&self) -> Result<()> {
@@ -167,7 +174,7 @@ impl World {
         );
         self.msb().load(&layout, IMAGE)?;
         fs::remove_dir_all(layout)?;
-        succeed(&mut self.msb().command(&["tag", IMAGE, COMMITTED]))?;
+        succeed(&mut self.command(&["tag", IMAGE, COMMITTED]))?;
         self.make_project("old", &[("same", "1"), ("edited", "2"), ("removed", "3")])?;
         self.make_project(
             "new",
@@ -182,19 +189,19 @@ impl World {
         )?;
         self.create(SNAPPED, "old", &[])?;
         let snapshot = format!("{SNAPPED}@first");
-        succeed(&mut self.msb().command(&["snapshot", "create", &snapshot]))?;
+        succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
         self.change_snapped(b'8')?;
         // The generations of the two later ones can be merged.
         for (name, content) in [("second", b'9'), ("last", b'0')] {
             let snapshot = format!("{SNAPPED}@{name}");
-            succeed(&mut self.msb().command(&["snapshot", "create", &snapshot]))?;
+            succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
             self.change_snapped(content)?;
         }
         let second = format!("{SNAPPED}@second");
-        succeed(&mut self.msb().command(&["snapshot", "rm", &second]))?;
+        succeed(&mut self.command(&["snapshot", "rm", &second]))?;
         let exported = self.path(EXPORTED);
         let export = ["snapshot", "export", "-o", &exported, &snapshot];
-        succeed(&mut self.msb().command(&export))?;
+        succeed(&mut self.command(&export))?;
         copy(&self.root.join("old"), &self.root.join("project"))?;
         fs::write(self.root.join("archive.tar"), "an older archive")?;
         Ok(())
@@ -252,14 +259,14 @@ impl World {
     /// Returns the directory of the sandbox that has snapshots.
     fn snapped(&self) -> Result<PathBuf> {
         let words = ["inspect", "--format", "{{.id}}", SNAPPED];
-        let printed = succeed(&mut self.msb().command(&words))?.stdout;
+        let printed = succeed(&mut self.command(&words))?.stdout;
         let id = String::from_utf8(printed)?;
         Ok(self.root.join("home/sandboxes").join(id.trim_end()))
     }
 
     fn create(&self, name: &str, project: &str, more: &[&str]) -> Result<()> {
         let copied = format!("{}:/work", self.path(project));
-        let mut create = self.msb().command(&["create", "--name", name]);
+        let mut create = self.command(&["create", "--name", name]);
         create.args(["--upper-size", "32M", "--copy", &copied]);
         succeed(create.args(more).arg(IMAGE)).map(drop)
     }
