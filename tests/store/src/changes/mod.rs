@@ -49,7 +49,7 @@ fn at_steps(env: &TestEnv, count: u32, ending: Ending) -> Result<String> {
         let can_fail = |step: &&Step| ending == Ending::Killed || !step.may_wake();
         let steps: Vec<&Step> = undisturbed.steps.iter().filter(can_fail).collect();
         let chosen = choose(&steps, count, &mut random);
-        let (mut struck, mut old, mut new) = (0, 0, 0);
+        let (mut struck, mut missed, mut old, mut new) = (0, 0, 0, 0);
         for &step in &chosen {
             // Which of several threads makes a call is chance.
             let mut tries =
@@ -61,17 +61,21 @@ fn at_steps(env: &TestEnv, count: u32, ending: Ending) -> Result<String> {
                     old += u32::from(outcome.is_old);
                     new += u32::from(outcome.is_new);
                 }
-                Ok(None) => println!("MISSED  {name} at {step:?}"),
+                Ok(None) => {
+                    // In a run with other threads the number of a call leads to another one.
+                    missed += usize::from(step.has_path());
+                    println!("MISSED  {name} at {step:?}");
+                }
                 Err(error) => {
                     println!("FAILED  {name} at {step:?}: {error:?}");
                     failures.push(format!("{name} at {step:?}: {error}"));
                 }
             }
         }
+        let known = chosen.iter().filter(|step| step.has_path()).count();
         ensure!(
-            2 * (struck + failures.len()) >= chosen.len(),
-            "{name}: only {struck} of {} steps were struck",
-            chosen.len()
+            2 * missed <= known,
+            "{name}: {missed} of {known} steps that have a path were missed"
         );
         figures.push(format!(
             "{name} {struck} of {} ({} calls; {old} old, {new} new)",
