@@ -10,9 +10,8 @@ use generations::GenerationId;
 
 use super::SnapshotError;
 use super::record::Records;
-use crate::Sandbox;
-use crate::flock;
 use crate::sandbox::{ChangeLock, SandboxPaths, UpperPool};
+use crate::{Sandbox, flock};
 
 impl Sandbox {
     /// Takes the digest of each generation of a snapshot that has none, after `delay`: more snapshots may come
@@ -20,10 +19,10 @@ impl Sandbox {
     /// does so already, which then sees this one's snapshots, too.
     ///
     /// What lies outside of the pool, such as the layers below a native root, is passed over: it is read only
-    /// when that is asked for.
+    /// when that is asked for. So are snapshots whose records are damaged.
     ///
     /// # Errors
-    /// The first error of a record, or of a generation that cannot be read. All others have got their digests.
+    /// The first error of a generation that cannot be read; all others have got their digests.
     pub fn record_digests(&self, delay: Duration) -> Result<(), SnapshotError> {
         let mut failed = BTreeSet::new();
         let mut outcome = Ok(());
@@ -50,8 +49,10 @@ impl Sandbox {
             return Ok(BTreeSet::new());
         };
         let _keeping = pool.keep_generations()?;
-        let states = Records::new(&self.files).states()?.into_iter();
-        let all: BTreeSet<_> = states.flat_map(|(_, state)| state.generations).collect();
+        let records = Records::new(&self.files);
+        let snapshots = records.each()?.into_iter().flatten();
+        let states = snapshots.filter_map(|one| one.state(records.path(&one.name)).ok());
+        let all: BTreeSet<_> = states.flat_map(|state| state.generations).collect();
         let lacks = |id: &GenerationId| {
             // One that cannot be opened is `msb snapshot verify`'s to report.
             let sealed = pool.pool.open_sealed(*id).ok();
