@@ -191,10 +191,12 @@ impl TestEnv {
         self.msb_in(self.home().to_owned())
     }
 
-    /// Returns a command of msb with the home of the guests.
+    /// Returns a command of msb with the home of the guests, which also starts processes in the background.
     #[must_use]
     pub fn msb(&self) -> Command {
-        self.home_msb().command(&[])
+        let mut command = self.home_msb().command(&[]);
+        command.env_remove("MSB_MAINTENANCE");
+        command
     }
 
     /// Returns the home of the guests.

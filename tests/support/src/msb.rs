@@ -28,13 +28,15 @@ pub struct Artifacts {
 }
 
 impl Msb {
-    /// Returns a command of msb with these arguments.
+    /// Returns a command of msb with these arguments. No process in the background is started: one would change the
+    /// home between two commands, and keep its disk from being unmounted.
     #[must_use]
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command
             .env("MSB_HOME", &self.home)
             .env("MSB_KERNEL", &self.kernel)
+            .env("MSB_MAINTENANCE", "off")
             .args(arguments);
         command
     }

@@ -66,11 +66,8 @@ impl World {
         &self.program
     }
 
-    /// Returns a command of msb, after which no process in the background changes the world.
     pub(super) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.program.command(arguments);
-        command.env("MSB_MAINTENANCE", "off");
-        command
+        self.program.command(arguments)
     }
 
     pub(super) fn path(&self, name: &str) -> String {
