@@ -53,7 +53,8 @@ impl Shared {
         let mut command = Command::new(self.program().await?);
         command.arg("--home").arg(self.home().root());
         command.arg(MAINTAIN_COMMAND).arg(sandbox.spec.id.as_str());
-        command.env_clear().process_group(0);
+        // The caller's directory may be on a disk that is unmounted next.
+        command.env_clear().process_group(0).current_dir("/");
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

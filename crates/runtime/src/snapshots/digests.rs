@@ -18,8 +18,8 @@ impl Sandbox {
     /// at once, and the processes that take them are not to be slowed down. Nothing happens if another process
     /// does so already, which then sees this one's snapshots, too.
     ///
-    /// What lies outside of the pool, such as the layers below a native root, is passed over: it is read only
-    /// when that is asked for. So are snapshots whose records are damaged.
+    /// A generation whose content lies outside of the pool, such as the layers below a native root, is passed over:
+    /// it is read only when that is asked for. A snapshot whose record is damaged is passed over, too.
     ///
     /// # Errors
     /// The first error of a generation that cannot be read; all others have got their digests.

@@ -35,11 +35,6 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Returns true if a path tells which call of its name it is.
-    pub(super) fn has_path(&self) -> bool {
-        self.path.is_some()
-    }
-
     /// Returns true for a `write` that is known by its number alone. In another thread this is a
     /// write that wakes a third one; without it msb may not end (SHORTCOMINGS.md).
     pub(super) fn may_wake(&self) -> bool {
