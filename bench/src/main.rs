@@ -50,7 +50,7 @@ const EXIT_FAILED: u8 = 125;
     max_term_width = 100
 )]
 #[command(after_help = "Examples:\n  \
-    msb bench boot alpine           from a typed command to a sandbox's first byte\n  \
+    msb bench boot alpine           time from the command to the sandbox's first output\n  \
     msb bench fs python:3-slim      the filesystems of a sandbox, measured from within\n  \
     msb bench image ./layout        loading an OCI layout, beside other tools\n\n\
     A benchmark exits with 1 where a target is missed.")]
@@ -71,7 +71,7 @@ enum Benchmark {
     /// Measure a sandbox's filesystems from within: the image's files, its writable disk, others
     #[command(after_help = fs::HELP)]
     Fs(fs::Arguments),
-    /// Measure the time from a typed command to a sandbox's first byte, in one run and in stages
+    /// Measure the time from the command to the sandbox's first output, in one run and in stages
     Boot(boot::Arguments),
     /// Measure loading an image, against the least possible cost and against other tools
     Image(image::Arguments),

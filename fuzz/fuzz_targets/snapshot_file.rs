@@ -1,32 +1,3 @@
-//! A file that claims to be a snapshot, as it is and as the tar in its compressed frame: whatever is handed
-//! out lies on the disk, in ascending order.
-
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use snapshot_file::{ArchiveReader, ReadError};
-
-fuzz_target!(|bytes: &[u8]| {
-    let _ = read(bytes);
-    if let Ok(frame) = zstd::bulk::compress(bytes, 1) {
-        let _ = read(&frame);
-    }
-});
-
-fn read(bytes: &[u8]) -> Result<(), ReadError> {
-    let mut reader = ArchiveReader::open(bytes)?;
-    reader.record()?;
-    let size = reader.disk()?;
-    assert!(size.data_bytes <= size.size_bytes);
-    let (mut end, mut sum) = (0, 0);
-    reader.content(&mut |offset_bytes, piece| {
-        assert!(offset_bytes >= end);
-        let length = u64::try_from(piece.len()).expect("a piece is short");
-        end = offset_bytes + length;
-        assert!(end <= size.size_bytes);
-        sum += length;
-        Ok(())
-    })?;
-    assert_eq!(sum, size.data_bytes);
-    reader.finish()
-}
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| fuzz_targets::snapshot_file::run(bytes));

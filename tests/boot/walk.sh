@@ -17,10 +17,21 @@ trap 'exit 1' INT TERM
 
 leave() {
     code=$?
-    [ "$code" = 0 ] || echo "walk: failed at: $here" >&2
+    [ "$code" = 0 ] || tell >&2
     "$msb" rm -f walk walk-2 walk-3 >"$work/removed" 2>&1 || true
     "$msb" volume rm walk-data >"$work/removed" 2>&1 || true
     rm -rf "$work"
+}
+
+# Says where the walk failed, and what its machines printed last.
+tell() {
+    echo "walk: failed at: $here"
+    "$msb" ps -a || true
+    for name in walk walk-2 walk-3; do
+        for source in machine console; do
+            "$msb" logs --source "$source" "$name" 2>"$work/none" | tail -n 8 || true
+        done
+    done
 }
 
 here=begin

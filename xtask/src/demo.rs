@@ -19,6 +19,10 @@ print('6 * 7 =', 6 * 7)";
 
 /// Builds msb, pulls an image over HTTP and runs it, on a machine without preparation.
 pub(crate) fn run() -> Result<ExitCode> {
+    step(
+        "demo: the first run compiles msb, which takes about 14 minutes of processor time; the other \
+         steps take about a minute",
+    );
     step("demo 1/4: programs of Debian's that make images and run virtual machines");
     tools::install()?;
     step("demo 2/4: a kernel for the guest");
@@ -26,7 +30,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     step("demo 3/4: msb, which is compiled, and meanwhile an image to run");
     let (msb, source) = std::thread::scope(|scope| {
         let source = scope.spawn(source);
-        (build::release(), source.join())
+        (build::demo(), source.join())
     });
     let msb = msb?;
     let (registry, name) = source.map_err(|_| anyhow!("the image's thread panicked"))??;

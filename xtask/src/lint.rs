@@ -1,16 +1,14 @@
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
 
 use test_fixtures::build::cargo;
 use test_fixtures::command::{quiet, shown, step};
-use test_fixtures::paths;
 
-use crate::layers;
+use crate::{figures, layers, sizes};
 
-/// The length limit of production files, in lines.
-const FILE_MAX_LINES: usize = 500;
+/// The variable with the program that cargo starts instead of the compiler for the workspace's own crates.
+const WRAPPER: &str = "RUSTC_WORKSPACE_WRAPPER";
 
 /// Runs every check that does not run msb.
 pub(crate) fn run() -> Result<()> {
@@ -24,8 +22,23 @@ pub(crate) fn of_sources() -> Result<()> {
     shown(cargo().args(["fmt", "--all", "--check"]))?;
     step("lint: dependency direction");
     layers::check()?;
-    step("lint: file sizes");
-    file_sizes()
+    step("lint: sizes of files and crates");
+    sizes::check()?;
+    step("lint: figures of STYLE.md");
+    figures::check()
+}
+
+/// Makes clippy the compiler of the workspace's own crates in a command and in what it starts; a warning is an
+/// error. The variables are those that `cargo clippy` sets.
+pub(crate) fn judged(command: &mut Command) -> &mut Command {
+    command
+        .env(WRAPPER, "clippy-driver")
+        .env("CLIPPY_ARGS", "-Dwarnings")
+}
+
+/// Returns true if clippy is the compiler of what this process starts.
+pub(crate) fn is_judged() -> bool {
+    std::env::var_os(WRAPPER).is_some()
 }
 
 /// Lets clippy judge every target; a warning is an error.
@@ -52,43 +65,60 @@ pub(crate) fn deny() -> Result<()> {
     shown(cargo().args(["deny", "check", "bans", "licenses", "sources"]))
 }
 
-fn file_sizes() -> Result<()> {
-    let mut directories = ["crates", "tests", "xtask", "bench", "sdk"]
-        .map(|name| paths::root().join(name))
-        .to_vec();
-    let mut long = Vec::new();
-    let mut files = 0;
-    while let Some(directory) = directories.pop() {
-        for entry in fs::read_dir(directory)? {
-            let path = entry?.path();
-            if path.is_dir() && !is_test_directory(&path) {
-                directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                files += 1;
-                let lines = production_lines(&path)?;
-                if lines > FILE_MAX_LINES {
-                    long.push((path, lines));
-                }
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use test_fixtures::paths;
+
+    use crate::sizes::sources;
+
+    /// Phrases that no error message contains; STYLE.md has the words to write instead.
+    const BAD: [&str; 16] = [
+        "nobody",
+        "of its own",
+        "there is none",
+        "is none",
+        "is no ",
+        "is gone",
+        "any more",
+        "as it is",
+        "as they are",
+        "so many",
+        "beside",
+        "by itself",
+        "began with",
+        "alone",
+        "names no ",
+        "takes no ",
+    ];
+
+    /// Returns the messages of a file's `#[error("…")]` attributes, each in one line.
+    fn messages(text: &str) -> Vec<String> {
+        let attributes = text.split("#[error(").skip(1);
+        let messages = attributes.filter_map(|rest| {
+            let rest = rest.trim_start().strip_prefix('"')?;
+            rest.split_once(")]").map(|(message, _)| message)
+        });
+        let joined = |message: &str| {
+            let words = message.split_whitespace().filter(|word| *word != "\\");
+            words.collect::<Vec<_>>().join(" ")
+        };
+        messages.map(joined).collect()
+    }
+
+    #[test]
+    fn error_messages_read_well() {
+        let split = "#[error(\n    \"it is \\\n     gone\"\n)]";
+        assert_eq!(messages(split), ["it is gone\""]);
+        let mut faults = Vec::new();
+        for file in sources(&paths::root().join("crates")).expect("the crates") {
+            let text = fs::read_to_string(&file).expect("a source file");
+            for message in messages(&text) {
+                let bad = BAD.iter().filter(|phrase| message.contains(**phrase));
+                faults.extend(bad.map(|bad| format!("{}: '{bad}': {message}", file.display())));
             }
         }
+        assert!(faults.is_empty(), "{faults:#?}");
     }
-    ensure!(files > 0, "no source files found");
-    if !long.is_empty() {
-        bail!("files over {FILE_MAX_LINES} production lines: {long:?}");
-    }
-    Ok(())
-}
-
-fn is_test_directory(path: &Path) -> bool {
-    path.file_name()
-        .is_some_and(|name| name == "tests" || name == "target" || name == "node_modules")
-}
-
-/// Returns the number of lines before the file's own tests.
-fn production_lines(path: &PathBuf) -> Result<usize> {
-    let text = fs::read_to_string(path)?;
-    Ok(text
-        .lines()
-        .take_while(|line| *line != "#[cfg(test)]")
-        .count())
 }

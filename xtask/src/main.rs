@@ -9,9 +9,11 @@ mod figures;
 mod fuzz;
 mod layers;
 mod lint;
+mod nightly;
 mod programs;
 mod recipes;
 mod sdk;
+mod sizes;
 mod system_tests;
 mod test;
 
@@ -21,7 +23,7 @@ fn main() -> ExitCode {
     match recipes::run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("xtask: {error:?}");
+            eprintln!("xtask: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -5,7 +5,9 @@ use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Command};
 use test_fixtures::{build, images, kernel, tools};
 
-use crate::{bench_boot, demo, figures, fuzz, layers, lint, programs, sdk, system_tests, test};
+use crate::{
+    bench_boot, demo, figures, fuzz, layers, lint, nightly, programs, sdk, system_tests, test,
+};
 
 /// A recipe: its command line and its function.
 struct Recipe {
@@ -55,7 +57,12 @@ const RECIPES: &[Recipe] = &[
         run: |arguments| done(test::run(arguments)),
     },
     Recipe {
-        command: || recipe("lint", "Format, clippy, dependency direction, file sizes"),
+        command: || {
+            recipe(
+                "lint",
+                "Format, clippy, dependency direction, sizes of files and crates, the figures of STYLE.md",
+            )
+        },
         run: |_| done(lint::run()),
     },
     Recipe {
@@ -63,7 +70,12 @@ const RECIPES: &[Recipe] = &[
         run: |_| done(layers::check()),
     },
     Recipe {
-        command: || recipe("figures", "Count what STYLE.md's figures count"),
+        command: || {
+            recipe(
+                "figures",
+                "Print the figures that STYLE.md limits, and the circles of imports",
+            )
+        },
         run: |_| done(figures::run()),
     },
     Recipe {
@@ -77,6 +89,10 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         command: fuzz::command,
         run: |arguments| done(fuzz::run(arguments)),
+    },
+    Recipe {
+        command: || recipe("nightly", "Run every check that is too long for .ci/run"),
+        run: |_| done(nightly::run()),
     },
     Recipe {
         command: bench_boot::command,
@@ -106,15 +122,19 @@ const RECIPES: &[Recipe] = &[
     },
 ];
 
-/// Runs the recipe that the command line names.
-pub(crate) fn run() -> Result<ExitCode> {
-    let mut line = Command::new("cargo xtask")
+/// Returns the command line of all recipes.
+pub(crate) fn line() -> Command {
+    Command::new("cargo xtask")
         .about("The project's recipes")
         .subcommand_required(true)
-        .arg_required_else_help(true);
-    line = line.subcommands(RECIPES.iter().map(|recipe| (recipe.command)()));
-    line = line.subcommands(system_tests::commands());
-    let matches = line.get_matches();
+        .arg_required_else_help(true)
+        .subcommands(RECIPES.iter().map(|recipe| (recipe.command)()))
+        .subcommands(system_tests::commands())
+}
+
+/// Runs the recipe that the command line names.
+pub(crate) fn run() -> Result<ExitCode> {
+    let matches = line().get_matches();
     let (name, arguments) = matches.subcommand().context("a recipe is required")?;
     let found = RECIPES
         .iter()

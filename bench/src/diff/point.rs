@@ -8,6 +8,9 @@ use crate::growth::image::{Shape, path_of};
 use crate::measure::{self, Cost};
 use crate::msb::Msb;
 
+/// The image of the sandbox, which has none of its changes.
+const IMAGE: &str = "bench/image:latest";
+
 /// The size of a comparison.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
@@ -40,7 +43,7 @@ impl Point {
         for round in 0..=rounds {
             let walk = measure::cost(&walk(&tree), work.path())?;
             let mut command = msb.command();
-            let compared = measure::cost(command.args(["diff", "diff"]), work.path())?;
+            let compared = measure::cost(command.args(["diff", IMAGE, "diff"]), work.path())?;
             // The first round warms the caches.
             if round > 0 {
                 costs.walk.push(walk);
@@ -54,8 +57,7 @@ impl Point {
         let (layout, changed) = (work.join("layout"), work.join("changed"));
         let shape = Shape::spread(1, self.files).with_file_bytes(self.file_bytes);
         shape.write(&layout)?;
-        let image = "bench/image:latest";
-        msb.output(["load", "--quiet", "--tag", image, &layout.to_string_lossy()])?;
+        msb.output(["load", "--quiet", "--tag", IMAGE, &layout.to_string_lossy()])?;
         fs::remove_dir_all(&layout)?;
         write_tree(&changed, 0..self.changes, "changed")?;
         let mut words: Vec<String> = ["create", "--no-command", "--name", "diff"]
@@ -71,13 +73,13 @@ impl Point {
                 name.display()
             ));
         }
-        words.push(image.to_owned());
+        words.push(IMAGE.to_owned());
         msb.output(words.iter().map(String::as_str)).map(drop)
     }
 
     /// Checks that the changed files are what msb lists.
     fn check(&self, msb: &Msb) -> Result<()> {
-        let listed = msb.output(["diff", "--name-only", "diff"])?;
+        let listed = msb.output(["diff", "--name-only", IMAGE, "diff"])?;
         let is_file = |line: &&str| {
             line.rsplit('/')
                 .next()

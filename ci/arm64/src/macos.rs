@@ -15,7 +15,7 @@ const TARGETS: [&str; 2] = ["aarch64-apple-darwin", "x86_64-apple-darwin"];
 /// The packages that are checked: disk formats, layers and images as values, and files. The others
 /// call Linux (`generations` and `tree-archive` among them), are built from such a package, or compile
 /// C code with Apple's headers.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 13] = [
     "durable-files",
     "erofs-writer",
     "ext4-writer",
@@ -26,6 +26,7 @@ const PACKAGES: [&str; 12] = [
     "oci-layers",
     "rootfs-view",
     "tar-stream",
+    "terminal-text",
     "tree-diff",
     "vmdk",
 ];

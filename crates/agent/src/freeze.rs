@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 use msb_agent_protocol::v1::freeze_event::Event;
 use msb_agent_protocol::v1::{FreezeEvent, FreezeInput, FreezeStart, Frozen, Thawed};
 use msb_agent_protocol::{Status, Streaming};
-use rustix::fs::{Mode, OFlags, open, syncfs};
+use rustix::fs::syncfs;
 use rustix::ioctl::{NoArg, Opcode, ioctl, opcode};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::boot::UPPER_MOUNT;
+use crate::boot::{UPPER_MOUNT, own_mounts};
 use crate::console;
 use crate::exec::Running;
 use crate::files::Answers;
@@ -147,8 +147,7 @@ struct UpperDisk(OwnedFd);
 
 impl UpperDisk {
     fn open() -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(open(UPPER_MOUNT, flags, Mode::empty())?))
+        own_mounts::open(UPPER_MOUNT).map(Self)
     }
 }
 

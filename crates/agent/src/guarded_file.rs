@@ -22,7 +22,7 @@ pub(crate) fn open_as(path: impl Arg, expected: FileType, access: OFlags) -> io:
     if FileType::from_raw_mode(fstat(&file)?.st_mode) == expected {
         return Ok(file.into());
     }
-    let message = "the file is of another type than it has to be";
+    let message = "the file has an unexpected type";
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 

@@ -3,7 +3,10 @@
 //! It makes the sandbox's root of the image and the upper disk, then runs the host's commands until
 //! the host shuts the sandbox down. It is built static, and is the only program on the boot disk.
 
+use std::process::ExitCode;
+
 mod boot;
+mod clock;
 mod console;
 mod descriptor;
 mod disk_failures;
@@ -12,6 +15,7 @@ mod figures;
 mod files;
 mod freeze;
 mod guarded_file;
+mod init;
 mod pause;
 mod port;
 mod reaper;
@@ -25,7 +29,11 @@ mod uptime;
 /// The timeout for writing the last lines of a machine.
 const LAST_WORDS_TIME: std::time::Duration = std::time::Duration::from_millis(200);
 
-fn main() {
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os();
+    if arguments.next().is_some_and(|name| name == init::NAME) {
+        return init::run(arguments);
+    }
     let started_us = uptime::now_us();
     read_ahead();
     match run(started_us) {

@@ -43,7 +43,9 @@ impl Reaper {
     async fn reap(self, mut ended: Signal) {
         while ended.recv().await.is_some() {
             while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-                let waiting = self.waiting().remove(&pid.as_raw_nonzero().get());
+                let pid = pid.as_raw_nonzero().get();
+                exec::note_end(pid);
+                let waiting = self.waiting().remove(&pid);
                 if let (Some(sender), Some(status)) = (waiting, exit_status(status)) {
                     // The receiver may have been dropped.
                     let _ = sender.send(status);

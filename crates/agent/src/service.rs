@@ -1,17 +1,19 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, DiskFailure, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply,
-    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
-    MountRootRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
-    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest,
-    ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
-    SignalReply, SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply,
-    UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
-    WriteFileReply, exec_input, freeze_input, put_archive_input, write_file_input,
+    Chunk, DiskFailure, ExecInput, FollowClockReply, FollowClockRequest, FreezeEvent, FreezeInput,
+    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
+    MakeDirectoryRequest, MountRootReply, MountRootRequest, PauseReply, PauseRequest,
+    PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply,
+    RemoveRequest, RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply,
+    SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply,
+    StatRequest, StatsReply, StatsRequest, UnmountRootReply, UnmountRootRequest, UnpauseReply,
+    UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, freeze_input,
+    put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
 
+use crate::clock;
 use crate::disk_failures;
 use crate::exec::{self, Events, Running};
 use crate::figures;
@@ -215,8 +217,11 @@ impl Sandbox for Service {
     }
 
     async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
-        let reply = self.waiting(|| Ok(figures::read())).await;
-        reply.map(Response::new)
+        self.accept()?;
+        // The figures are the machine's, in the agent's own `/proc`.
+        let read = tokio::task::spawn_blocking(figures::read).await;
+        let reply = read.map_err(|_| Status::internal("the agent failed"))?;
+        Ok(Response::new(reply))
     }
 
     type WatchDisksStream = Answers<DiskFailure>;
@@ -252,6 +257,13 @@ impl Sandbox for Service {
     async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
         let was_paused = pause::unpause(&self.running).await?;
         Ok(Response::new(UnpauseReply { was_paused }))
+    }
+
+    async fn follow_clock(
+        &self,
+        request: Request<FollowClockRequest>,
+    ) -> Result<Response<FollowClockReply>, Status> {
+        clock::follow(request.get_ref()).map(Response::new)
     }
 
     async fn unmount_root(

@@ -1,6 +1,7 @@
 #![expect(unsafe_code, reason = "the request of block devices has no safe form")]
 //! The way back from the sandbox's root to the boot disk, after which no disk is in use.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, sleep};
@@ -10,10 +11,10 @@ use rustix::fs::{Mode, OFlags, open, sync};
 use rustix::io::Errno;
 use rustix::ioctl::{NoArg, Opcode, ioctl, opcode};
 use rustix::mount::{UnmountFlags, unmount};
-use rustix::process::{chdir, pivot_root};
+use rustix::process::{chdir, fchdir, pivot_root};
 use tokio::sync::oneshot;
 
-use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, written_devices};
+use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, own_mounts, written_devices};
 use crate::{console, trim};
 
 /// The time that the kernel may take to release a disk.
@@ -29,10 +30,10 @@ static IS_LEFT: AtomicBool = AtomicBool::new(false);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UnmountError {
     #[error("cannot make the boot disk the root")]
-    Leave(#[from] Errno),
+    Leave(#[from] io::Error),
     #[error("the disk {device} is still in use")]
     InUse { device: String },
-    #[error("cannot drop what is cached of the disk {device}")]
+    #[error("cannot drop the cache of the disk {device}")]
     Cached { device: String, source: Errno },
 }
 
@@ -95,13 +96,14 @@ pub(crate) async fn beside_pings<T: Send + 'static>(
 }
 
 /// Makes the boot disk the root again, so that overlay, upper disk and image have no users.
-fn leave_root() -> rustix::io::Result<()> {
-    chdir(BOOT_ROOT)?;
+fn leave_root() -> io::Result<()> {
+    fchdir(own_mounts::open(BOOT_ROOT)?)?;
     let old = OLD_ROOT.trim_start_matches('/');
     pivot_root(".", old)?;
     IS_LEFT.store(true, Ordering::Relaxed);
     chdir("/")?;
-    unmount(OLD_ROOT, UnmountFlags::DETACH)
+    own_mounts::close();
+    Ok(unmount(OLD_ROOT, UnmountFlags::DETACH)?)
 }
 
 /// Waits until a disk is released: an exclusive open of its device succeeds once it is not mounted.

@@ -13,8 +13,8 @@ use crate::commands::{
 
 /// Run any OCI image in a microVM.
 ///
-/// The image's layers become read-only EROFS images that the guest's own kernel mounts; what the
-/// command writes goes to an ext4 disk of its own. No daemon, no root, no FUSE.
+/// The image's layers become read-only EROFS images, which the guest's kernel mounts. Changes by
+/// the command go to a separate ext4 disk. No daemon, no root, no FUSE.
 #[derive(Debug, Parser)]
 #[command(name = "msb", version, max_term_width = 100, propagate_version = false)]
 // As docker has it, the last of several counts: what a script says can be said otherwise behind it.
@@ -22,9 +22,9 @@ use crate::commands::{
 #[command(after_help = "Examples:\n  \
 msb run --rm alpine echo hello      pull alpine if necessary, run a command, print its output\n  \
 msb run --rm -it debian bash        an interactive shell\n  \
-msb load -t app:dev image.tar       take an image from `docker save` or an OCI archive\n  \
-msb doctor                          whether this host can run sandboxes\n  \
-msb help limits                     limits on the cost of an image")]
+msb load -t app:dev image.tar       load an image from `docker save` or an OCI archive\n  \
+msb doctor                          check whether this host can run sandboxes\n  \
+msb help limits                     the limits on images")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArguments,
@@ -87,7 +87,7 @@ pub(crate) struct GlobalArguments {
 pub(crate) enum Command {
     /// Download images from a registry
     Pull(pull::Arguments),
-    /// Take an image from an OCI layout, an OCI archive or a docker archive
+    /// Load an image from an OCI layout, an OCI archive or a docker archive
     Load(load::Arguments),
     /// Upload an image to a registry
     Push(push::Arguments),
@@ -99,15 +99,16 @@ pub(crate) enum Command {
     Sandbox(SandboxCommand),
     /// Write images to an archive, as docker save does
     Save(save::Arguments),
-    /// Give an image a further name
+    /// Add a name to an image
     Tag(tag::Arguments),
-    /// Show the steps in which an image was made
+    /// Show the steps that built an image
     History(history::Arguments),
     /// List images
     Images(images::Arguments),
     /// Inspect, verify and remove images
     Image(image::Arguments),
     /// Create, list and remove volumes: disks that outlive sandboxes
+    #[command(alias = "volumes")]
     Volume(volume::Arguments),
     /// Remove images that no sandbox uses, and leftovers of killed processes
     Prune(prune::Arguments),
@@ -121,31 +122,31 @@ pub(crate) enum Command {
     Version(version::Arguments),
     /// Print a completion script for a shell
     Completion(completion::Arguments),
-    /// Limits on the cost of an image, and their options
+    /// List the limits on images and their defaults
     #[command(hide = true)]
     Limits(limits::Arguments),
     /// Write the manual pages of all commands to a directory
     #[command(hide = true)]
     Man(man::Arguments),
-    /// Commands for sandboxes, as docker groups them
+    /// Manage sandboxes
     #[command(subcommand, hide = true)]
     Container(ContainerCommand),
     /// Remove images, as docker rmi does
     #[command(hide = true)]
     Rmi(image::RemoveArguments),
-    /// Commands for images, sandboxes and volumes together, as docker groups them
+    /// Manage images, sandboxes and volumes
     #[command(subcommand, hide = true)]
     System(SystemCommand),
-    /// The process that a virtual machine runs in
+    /// Run a sandbox's virtual machine (internal)
     #[command(name = VMM_COMMAND, hide = true)]
     Vmm(vmm::Arguments),
-    /// The process that a sandbox's network is
+    /// Serve a sandbox's network (internal)
     #[command(name = NETWORK_COMMAND, hide = true)]
     Network(network::Arguments),
-    /// The process that serves a shared directory
+    /// Serve a shared directory (internal)
     #[command(name = SHARE_COMMAND, hide = true)]
     Share(share::Arguments),
-    /// The process that maintains a sandbox's snapshots
+    /// Maintain a sandbox's snapshots (internal)
     #[command(name = MAINTAIN_COMMAND, hide = true)]
     Maintain(maintain::Arguments),
 }
@@ -154,25 +155,25 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum SandboxCommand {
-    /// Create a sandbox of an image and run a command in it
+    /// Create a sandbox from an image and run a command in it
     Run(Box<run::Arguments>),
-    /// Create a sandbox of an image without starting it
+    /// Create a sandbox from an image without starting it
     Create(Box<create::Arguments>),
     /// Start sandboxes that are not running
     Start(start::Arguments),
     /// Stop sandboxes and start them again
     Restart(restart::Arguments),
-    /// Attach to the command that a sandbox was created for
+    /// Attach to a sandbox's main command
     Attach(attach::Arguments),
     /// Run a command in a running sandbox
     Exec(exec::Arguments),
     /// Stop running sandboxes; their files are kept
     Stop(stop::Arguments),
-    /// Kill running sandboxes, as a power cut would, or signal their commands
+    /// Kill running sandboxes, like a power cut, or send a signal to their commands
     Kill(kill::Arguments),
     /// Freeze the processes of running sandboxes
     Pause(pause::Arguments),
-    /// Let the processes of paused sandboxes go on
+    /// Resume paused sandboxes
     Unpause(pause::UnpauseArguments),
     /// Wait until sandboxes have stopped, and print their commands' exit codes
     Wait(wait::Arguments),
@@ -184,19 +185,20 @@ pub(crate) enum SandboxCommand {
     Top(top::Arguments),
     /// Copy files between this host and a sandbox
     Cp(cp::Arguments),
-    /// Show the changes of a sandbox's files, or the differences of sandboxes and images
+    /// Show a sandbox's file changes, or compare sandboxes and images
     Diff(diff::Arguments),
-    /// Put changes of a sandbox's files into a directory of this host
+    /// Apply a sandbox's file changes to a local directory
     Apply(apply::Arguments),
-    /// Make an image of a sandbox's changes
+    /// Create an image from a sandbox's changes
     Commit(commit::Arguments),
-    /// Take back changes of a stopped sandbox's files
+    /// Undo file changes in a stopped sandbox
     Discard(discard::Arguments),
     /// Take, list and remove snapshots of sandboxes
+    #[command(alias = "snapshots")]
     Snapshot(snapshot::Arguments),
-    /// Go back to a snapshot
+    /// Roll a sandbox back to a snapshot
     Rollback(rollback::Arguments),
-    /// Make sandboxes that begin with the files of another one
+    /// Create sandboxes from the files of another sandbox
     Fork(fork::Arguments),
     /// List, read and change a sandbox's files
     Fs(fs::Arguments),
@@ -207,13 +209,13 @@ pub(crate) enum SandboxCommand {
     /// List all sandboxes
     #[command(visible_alias = "list")]
     Ls(ps::Arguments),
-    /// Print the ports of the host that lead into a sandbox
+    /// Print the host addresses of a sandbox's published ports
     Port(port::Arguments),
-    /// Print everything about sandboxes, images or volumes, as JSON
+    /// Print the details of sandboxes, images or volumes as JSON
     Inspect(inspect::Arguments),
-    /// Change the disk size, processors or memory of sandboxes, from their next start on
+    /// Change the disk size, processors or memory of sandboxes for their next start
     Update(update::Arguments),
-    /// Give a sandbox another name
+    /// Rename a sandbox
     Rename(rename::Arguments),
     /// Remove sandboxes that are not running
     Rm(rm::Arguments),

@@ -63,6 +63,8 @@ fn with_names(command: Command) -> Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Completed {
     Sandboxes,
+    /// Sandboxes, and behind an `@` their snapshots.
+    Snapshots,
     Images,
     /// An image that may be followed by a command.
     ImageAlone,
@@ -72,11 +74,17 @@ enum Completed {
 }
 
 fn named_by(command: &str, argument: &Arg) -> Option<Completed> {
+    let value_name = argument.get_value_names()?.first()?.as_str();
+    if value_name.starts_with("SANDBOX") && value_name.contains('@')
+        || argument.get_long() == Some("base")
+    {
+        return Some(Completed::Snapshots);
+    }
     if !argument.is_positional() {
         return None;
     }
-    let value_name = argument.get_value_names()?.first()?;
-    match value_name.as_str() {
+    match value_name {
+        "OLD" | "NEW" if command == "diff" => Some(Completed::Snapshots),
         "SANDBOX" => Some(Completed::Sandboxes),
         "IMAGE" | "NAME[:TAG]" => Some(Completed::Images),
         "IMAGE [COMMAND] [ARG]" => Some(Completed::ImageAlone),
@@ -88,29 +96,54 @@ fn named_by(command: &str, argument: &Arg) -> Option<Completed> {
 
 impl ValueCompleter for Completed {
     fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let current = current.to_string_lossy();
         // Objects that cannot be read are not offered; the command itself reports the reason.
-        let Some(names) = names() else {
-            return Vec::new();
+        let found = match current.split_once('@') {
+            Some((sandbox, _)) if *self == Self::Snapshots => snapshots(sandbox),
+            _ => names().map(|names| self.of(names)),
         };
-        let names = match self {
-            Self::Sandboxes => names.sandboxes,
+        let names = found.unwrap_or_default().into_iter();
+        let matching = names.filter(|name| name.starts_with(&*current));
+        matching.map(CompletionCandidate::new).collect()
+    }
+}
+
+impl Completed {
+    fn of(self, names: Names) -> Vec<String> {
+        match self {
+            Self::Sandboxes | Self::Snapshots => names.sandboxes,
             Self::Images | Self::ImageAlone => names.images,
             Self::Volumes => names.volumes,
             Self::All => [names.sandboxes, names.images, names.volumes].concat(),
-        };
-        let current = current.to_string_lossy();
-        let matching = names.into_iter().filter(|name| name.starts_with(&*current));
-        matching.map(CompletionCandidate::new).collect()
+        }
     }
 }
 
 /// Returns the names of the home's objects; `None` if it does not exist, because completion does not
 /// create it.
 fn names() -> Option<Names> {
+    asked(async |msb| msb.names().await.ok())
+}
+
+/// Returns the full names of a sandbox's snapshots; `None` if they cannot be read.
+fn snapshots(sandbox: &str) -> Option<Vec<String>> {
+    asked(async |msb| {
+        let found = msb.sandboxes().get(sandbox).await.ok()?;
+        let snapshots = found.snapshots().list().await.ok()?.into_iter();
+        Some(
+            snapshots
+                .map(|snapshot| format!("{sandbox}@{}", snapshot.name))
+                .collect(),
+        )
+    })
+}
+
+/// Asks the home for something, if it exists.
+fn asked<T>(ask: impl AsyncFnOnce(Msb) -> Option<T>) -> Option<T> {
     let msb = Msb::builder().build().ok()?;
     if !msb.home().is_dir() {
         return None;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().build().ok()?;
-    runtime.block_on(msb.names()).ok()
+    runtime.block_on(ask(msb))
 }

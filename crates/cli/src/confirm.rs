@@ -1,11 +1,11 @@
-//! Questions before something is removed that cannot be restored.
+//! Questions before something is done that cannot be undone.
 
 use std::io::{self, BufRead, Read as _, Write};
 
 use anyhow::anyhow;
 
 use crate::failure::Failure;
-use crate::output;
+use crate::{output, terminal};
 
 /// The longest answer that is read, in bytes.
 const ANSWER_MAX_BYTES: u64 = 64;
@@ -26,20 +26,36 @@ pub(crate) fn confirmed(consequence: &str) -> Result<bool, Failure> {
     Ok(agreed)
 }
 
+/// Asks at a terminal for consent to `consequence`. Returns false without a question if standard input or
+/// standard error is no terminal.
+pub(crate) fn agreed(consequence: &str) -> Result<bool, Failure> {
+    if !terminal::stdin_is_terminal() || !terminal::stderr_is_terminal() {
+        return Ok(false);
+    }
+    let answer = ask(
+        &mut io::stdin().lock(),
+        &mut io::stderr().lock(),
+        consequence,
+    );
+    // The end of the input is no consent.
+    Ok(answer.unwrap_or(false))
+}
+
 fn ask(
     input: &mut impl BufRead,
     output: &mut impl Write,
     consequence: &str,
 ) -> Result<bool, Failure> {
     // If the question cannot be written, the answer below decides all the same.
+    let consequence = terminal_text::escaped_lines(consequence);
     let _ = write!(output, "{consequence}\nContinue? [y/N] ");
     let _ = output.flush();
     let mut answer = String::new();
     if input.take(ANSWER_MAX_BYTES).read_line(&mut answer)? == 0 {
         let _ = writeln!(output);
         return Err(anyhow!(
-            "nothing was removed, because nobody answered the question; use --force to remove \
-             without a question"
+            "nothing was removed, because the question was not answered; use --force to remove \
+             without asking"
         )
         .into());
     }

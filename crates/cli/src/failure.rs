@@ -40,9 +40,7 @@ pub(crate) struct Interrupted;
 
 impl std::fmt::Display for Interrupted {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "interrupted: layers that came whole are kept, and the next pull fetches the rest",
-        )
+        f.write_str("interrupted: complete layers are kept, and the next pull fetches the rest")
     }
 }
 
@@ -116,7 +114,7 @@ impl Failure {
         if let Some(home) = self.home.as_ref().filter(|_| self.lacks_space()) {
             hints.push(format!(
                 "hint: the disk that holds {} is full",
-                home.display()
+                printable(&home.display().to_string())
             ));
         }
         for cause in self.error.chain() {
@@ -126,13 +124,16 @@ impl Failure {
                     .map(|line| format!("  | {}", printable(line))),
             );
             let of_cause = if let Some(error) = cause.downcast_ref::<msb_sdk::Error>() {
-                error.hints().to_vec()
+                error.hints_for(msb_sdk::Face::CommandLine)
             } else if let Some(error) = cause.downcast_ref::<ChooseError>() {
                 error.hints()
             } else {
                 Vec::new()
             };
-            hints.extend(of_cause.iter().map(|hint| format!("hint: {hint}")));
+            hints.extend(
+                (of_cause.iter())
+                    .map(|hint| format!("hint: {}", terminal_text::escaped_lines(hint))),
+            );
         }
         hints
     }
@@ -171,17 +172,9 @@ fn log_tail(cause: &(dyn std::error::Error + 'static)) -> Vec<String> {
     }
 }
 
-/// Returns `text` on one line, with control characters escaped.
+/// Returns `text` on one line, with hidden characters escaped.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| {
-            if c.is_control() {
-                c.escape_default().collect::<Vec<_>>()
-            } else {
-                vec![c]
-            }
-        })
-        .collect()
+    terminal_text::escaped(text).into_owned()
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failure {

@@ -144,6 +144,21 @@ mod tests {
         "what is in",
         "that do not run",
         "is no error",
+        "docker's sake",
+        "as docker groups",
+        "began with",
+        "in any case",
+        "of its own",
+        "beside",
+        "what is left",
+        "as it is",
+        "as they are",
+        "a further name",
+        "found out",
+        "any more",
+        "nobody",
+        "by itself",
+        "there is none",
     ];
 
     /// Calls `look` for each visible command below this one, with the command's words.

@@ -8,7 +8,7 @@ use tokio::signal::unix::SignalKind;
 const IN_A_ROW: Duration = Duration::from_secs(10);
 /// The time within which a second SIGTERM is an echo of the first: timeout(1) sends it to a process
 /// and to its group.
-const AT_ONCE: Duration = Duration::from_millis(500);
+pub(crate) const AT_ONCE: Duration = Duration::from_millis(500);
 /// The number of the repeated Ctrl-C that is answered with a warning; the next one is enough.
 const WARNING_AT: u32 = 3;
 

@@ -3,9 +3,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output;
+use crate::{output, terminal};
 
-const BAR: &str = "{prefix} {bar:30} {bytes:>10}/{total_bytes:<10} {msg}";
+/// Greatest width of a bar, in columns.
+const BAR_MAX: u16 = 30;
+/// Columns of a line beside its bar: the label, two sizes, and the longest word that is usual.
+const BESIDE_BAR: u16 = 50;
 
 /// Progress bars on standard error, one for each layer of an image, by diff ID. They are hidden if it
 /// is not a terminal.
@@ -66,10 +69,39 @@ impl LayerBars {
 
 /// Returns the form of every bar.
 pub(crate) fn style() -> ProgressStyle {
-    ProgressStyle::with_template(BAR).expect("the template is well-formed")
+    let width = bar_width(terminal::size().cols);
+    let form = format!("{{prefix}} {{bar:{width}}} {{bytes:>10}}/{{total_bytes:<10}} {{msg}}");
+    ProgressStyle::with_template(&form).expect("the template is well-formed")
+}
+
+/// Returns the form of the bar of work that has no known end.
+pub(crate) fn working_style() -> ProgressStyle {
+    let form = "{prefix} {spinner} {msg} ({elapsed})";
+    ProgressStyle::with_template(form).expect("the template is well-formed")
+}
+
+/// Returns the width of a bar on a terminal of this width; 0 columns are an unknown width. A line that is
+/// longer than the terminal would take two.
+fn bar_width(columns: u16) -> u16 {
+    match columns {
+        0 => BAR_MAX,
+        columns => columns.saturating_sub(BESIDE_BAR).clamp(1, BAR_MAX),
+    }
 }
 
 /// Returns the first digits of a digest.
 pub(crate) fn short(digest: &str) -> String {
     digest.chars().skip("sha256:".len()).take(12).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_wide_as_the_terminal_has_room() {
+        for (columns, width) in [(0, 30), (200, 30), (80, 30), (70, 20), (60, 10), (20, 1)] {
+            assert_eq!(bar_width(columns), width, "{columns}");
+        }
+    }
 }

@@ -14,12 +14,12 @@ pub(crate) const STORE_LIMIT_VARIABLE: &str = "MSB_STORE_LIMIT";
 // The options that limit an image's resources.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct LimitArguments {
-    /// Change a limit on images, as layer-time=3d; see msb help limits
+    /// Set an image limit, such as layer-time=3d; see msb help limits
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = checked)]
     settings: Vec<String>,
     /// Limit on the space of all images, such as 20GiB
     ///
-    /// The least recently used images are removed when all together exceed it.
+    /// When the total exceeds it, the least recently used images are removed.
     #[arg(long, env = STORE_LIMIT_VARIABLE, value_name = "SIZE", value_parser = output::parse_size)]
     store_limit: Option<u64>,
 }

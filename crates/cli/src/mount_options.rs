@@ -9,7 +9,11 @@ use crate::output::parse_size;
 
 /// A value of `-v`: `HOST:GUEST[:ro]`, `NAME:GUEST[:ro]` or `GUEST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VolumeOption(pub(crate) Mount);
+pub(crate) struct VolumeOption {
+    pub(crate) mount: Mount,
+    /// True if the value asks for an SELinux label (`z`, `Z`), which changes nothing.
+    pub(crate) has_label: bool,
+}
 
 /// A value of `--mount`: `type=bind|volume|tmpfs,source=...,target=...,readonly`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,11 +38,13 @@ impl FromStr for VolumeOption {
                 ));
             }
         };
-        let mut read_only = false;
+        let (mut read_only, mut has_label) = (false, false);
         for option in options.split(',') {
             match option {
-                "" | "rw" => read_only = false,
+                "" => {}
+                "rw" => read_only = false,
                 "ro" => read_only = true,
+                "z" | "Z" => has_label = true,
                 other => {
                     return Err(format!(
                         "'{other}' is not an option of a volume: write ro or rw"
@@ -46,11 +52,12 @@ impl FromStr for VolumeOption {
                 }
             }
         }
-        Ok(Self(Mount {
+        let mount = Mount {
             target: target(path)?,
             read_only,
             source,
-        }))
+        };
+        Ok(Self { mount, has_label })
     }
 }
 
@@ -243,7 +250,7 @@ mod tests {
     use super::*;
 
     fn volume(text: &str) -> (Source, String, bool) {
-        let VolumeOption(mount) = text.parse().unwrap();
+        let VolumeOption { mount, .. } = text.parse().unwrap();
         (mount.source, mount.target.to_string(), mount.read_only)
     }
 

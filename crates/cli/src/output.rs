@@ -4,6 +4,8 @@ use clap::ValueEnum;
 use msb_sdk::Size;
 use serde::Serialize;
 
+use crate::terminal;
+
 /// The format of a listing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -19,8 +21,19 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     offer(text).map(|_| ())
 }
 
-/// Prints text on standard output. Returns true if it still has a reader.
+/// Prints text on standard output. Returns true if it still has a reader. If standard output is a
+/// terminal, hidden characters are escaped.
 pub(crate) fn offer(text: &str) -> io::Result<bool> {
+    if terminal::stdout_is_terminal() {
+        offer_unescaped(&terminal_text::escaped_lines(text))
+    } else {
+        offer_unescaped(text)
+    }
+}
+
+/// Prints text of msb's own on standard output, which may control a terminal. Returns true if standard
+/// output still has a reader.
+pub(crate) fn offer_unescaped(text: &str) -> io::Result<bool> {
     let offered = offer_to(&mut io::stdout().lock(), text);
     offered.map_err(|error| Stream::Stdout.unwritable(error))
 }
@@ -71,11 +84,23 @@ fn offer_to(out: &mut impl io::Write, text: &str) -> io::Result<bool> {
     }
 }
 
-/// Prints a value as indented JSON.
+/// Prints a value as indented JSON, in which hidden characters are written as `\u....`.
 pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
-    let mut json = serde_json::to_string_pretty(value)?;
+    let mut json = pretty_json(value)?;
     json.push('\n');
     print(&json)
+}
+
+/// Returns a value as indented JSON without hidden characters.
+pub(crate) fn pretty_json(value: &impl Serialize) -> io::Result<String> {
+    let json = serde_json::to_string_pretty(value)?;
+    Ok(terminal_text::escaped_json(&json).into_owned())
+}
+
+/// Returns a value as JSON on one line, without hidden characters.
+pub(crate) fn json_line(value: &impl Serialize) -> io::Result<String> {
+    let json = serde_json::to_string(value)?;
+    Ok(terminal_text::escaped_json(&json).into_owned())
 }
 
 /// Prints a notice on standard error, apart from the data on standard output.
@@ -84,13 +109,13 @@ pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
     reason = "the one place where notices are printed"
 )]
 pub(crate) fn notice(text: &str) {
-    eprintln!("msb: {text}");
+    eprintln!("msb: {}", terminal_text::escaped_lines(text));
 }
 
 /// Prints a whole sentence on standard error, the answer to a command line that msb refuses.
 #[expect(clippy::print_stderr, reason = "the sentence says itself who speaks")]
 pub(crate) fn answer(sentence: &str) {
-    eprintln!("{sentence}");
+    eprintln!("{}", terminal_text::escaped_lines(sentence));
 }
 
 /// Prints a notice on a new line: the terminal's cursor may be within a line of the command's
@@ -104,7 +129,7 @@ pub(crate) fn notice_below(text: &str) {
 /// Formats a notice that follows the output of a command.
 fn below(text: &str, is_terminal: bool) -> String {
     let new_line = if is_terminal { "\r\n" } else { "" };
-    format!("{new_line}msb: {text}\n")
+    format!("{new_line}msb: {}\n", terminal_text::escaped_lines(text))
 }
 
 /// Returns true if progress is shown.

@@ -1,7 +1,12 @@
+use std::time::Duration;
+
 use indicatif::ProgressBar;
 use msb_sdk::{LayerRoute, LayerSize, PushEvent};
 
-use crate::layer_bars::LayerBars;
+use crate::layer_bars::{LayerBars, style, working_style};
+
+/// Time between two movements of a bar without a known end.
+const TICK: Duration = Duration::from_millis(250);
 
 /// Progress bars of a push on standard error, one for each layer. They are hidden if it is not a
 /// terminal.
@@ -23,12 +28,16 @@ impl PushBars {
         match event {
             PushEvent::Image { layers, .. } => layers.iter().for_each(|layer| self.add(layer)),
             PushEvent::LayerCompressing { diff_id } => self.0.layer(diff_id, |bar| {
+                bar.set_style(working_style());
                 bar.set_message("compressing");
+                bar.reset_elapsed();
+                bar.enable_steady_tick(TICK);
             }),
             PushEvent::LayerStarted {
                 diff_id,
                 size_bytes,
             } => self.0.layer(diff_id, |bar| {
+                rest(bar);
                 bar.set_length(*size_bytes);
                 bar.set_message("");
             }),
@@ -39,6 +48,7 @@ impl PushBars {
                 .0
                 .layer(diff_id, |bar| bar.set_position(*position_bytes)),
             PushEvent::LayerDone { diff_id, route } => self.0.layer(diff_id, |bar| {
+                rest(bar);
                 bar.set_position(bar.length().unwrap_or(0));
                 bar.finish_with_message(words(*route));
             }),
@@ -55,6 +65,12 @@ impl PushBars {
         let bar = self.0.all.add(ProgressBar::new(layer.size_bytes));
         self.0.insert(&layer.diff_id, bar);
     }
+}
+
+/// Ends the movement of a bar whose layer was compressed.
+fn rest(bar: &ProgressBar) {
+    bar.disable_steady_tick();
+    bar.set_style(style());
 }
 
 const fn words(route: LayerRoute) -> &'static str {

@@ -1,6 +1,7 @@
 //! Signals of this process: those that end it, and those that it passes to a command in a sandbox.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -8,13 +9,20 @@ use msb_sdk::Process;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 
-use crate::interrupt_counter::{InterruptCounter, SignalEffect};
+use crate::interrupt_counter::{AT_ONCE, InterruptCounter, SignalEffect};
 use crate::{output, terminal};
 
-/// The signals that end a process, to be awaited beside its work. From the first wait on, they do
-/// not end the process by themselves.
+/// True once signals are passed to a command in a sandbox, whose user decides how often to ask.
+static IS_PASSING_ON: AtomicBool = AtomicBool::new(false);
+
+/// The first signal, and its time.
+type First = Option<(SignalKind, Instant)>;
+
+/// The signals that end a process, to be awaited beside its work. From the first wait on, the first of
+/// them does not end the process. A second one does: a thread may be blocked in a system call
+/// that never returns.
 #[derive(Debug, Default)]
-pub(crate) struct Interrupts(OnceLock<watch::Receiver<Option<SignalKind>>>);
+pub(crate) struct Interrupts(OnceLock<watch::Receiver<First>>);
 
 impl Interrupts {
     /// Waits for the first signal since the first wait. Returns the exit code of a process that
@@ -22,7 +30,7 @@ impl Interrupts {
     pub(crate) async fn wait(&self) -> u8 {
         let mut heard = self.0.get_or_init(listen).clone();
         let kind = match heard.wait_for(Option::is_some).await {
-            Ok(kind) => *kind,
+            Ok(first) => first.map(|(kind, _)| kind),
             // No signal can be received, so signals end the process as usual.
             Err(_) => std::future::pending().await,
         };
@@ -32,7 +40,7 @@ impl Interrupts {
 }
 
 /// Starts to receive the signals.
-fn listen() -> watch::Receiver<Option<SignalKind>> {
+fn listen() -> watch::Receiver<First> {
     let (sender, heard) = watch::channel(None);
     for kind in [
         SignalKind::interrupt(),
@@ -42,16 +50,37 @@ fn listen() -> watch::Receiver<Option<SignalKind>> {
         let sender = sender.clone();
         if let Ok(mut signal) = signal(kind) {
             tokio::spawn(async move {
-                signal.recv().await;
-                sender.send_if_modified(|first| {
-                    let is_first = first.is_none();
-                    first.get_or_insert(kind);
-                    is_first
-                });
+                while signal.recv().await.is_some() {
+                    let now = Instant::now();
+                    sender.send_if_modified(|first| {
+                        let is_first = first.is_none();
+                        first.get_or_insert((kind, now));
+                        is_first
+                    });
+                    let first = (*sender.borrow()).map_or(now, |(_, first)| first);
+                    if is_second(first, now) && !IS_PASSING_ON.load(Ordering::Relaxed) {
+                        exit(kind);
+                    }
+                }
             });
         }
     }
     heard
+}
+
+/// Ends this process at once, with the exit code of one that the signal ends.
+#[expect(
+    clippy::exit,
+    reason = "a thread that is blocked in a system call keeps the runtime from ending"
+)]
+fn exit(kind: SignalKind) -> ! {
+    std::process::exit(128 + kind.as_raw_value())
+}
+
+/// Returns true if a signal is another request to end, and not the echo of the first one: timeout(1)
+/// sends a signal to a process and to its group.
+fn is_second(first: Instant, now: Instant) -> bool {
+    now.saturating_duration_since(first) > AT_ONCE
 }
 
 /// Passes the signals of this process, and the terminal's new sizes, to the command. Sends on
@@ -68,6 +97,7 @@ pub(crate) async fn forward(
     let mut hangup = signal(SignalKind::hangup())?;
     let mut quit = signal(SignalKind::quit())?;
     let mut resized = signal(SignalKind::window_change())?;
+    IS_PASSING_ON.store(true, Ordering::Relaxed);
     let mut counter = InterruptCounter::default();
     loop {
         let kind = tokio::select! {
@@ -112,6 +142,14 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+
+    #[test]
+    fn an_echo_of_a_signal_is_no_second_one() {
+        let first = Instant::now();
+        assert!(!is_second(first, first));
+        assert!(!is_second(first, first + Duration::from_millis(100)));
+        assert!(is_second(first, first + Duration::from_secs(1)));
+    }
 
     #[tokio::test]
     async fn an_interrupt_is_heard_by_who_waits_later_too() {

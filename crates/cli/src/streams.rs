@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use msb_runtime::{Mark, Timeline};
 use msb_sdk::{Bytes, EndReason, ErrorKind, Event, Process, Stdin};
+use terminal_text::Escaper;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _, Stderr, Stdout};
 use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::failure::{Failure, printable};
+use crate::foreign_output::say_escaped;
 use crate::output::{self, Stream};
 use crate::signals;
 use crate::terminal::{self, RawTerminal};
@@ -33,6 +35,8 @@ pub(crate) struct Joint {
     pub(crate) can_leave: bool,
     /// True if the command ends with this process.
     pub(crate) is_ours: bool,
+    /// True if the output is msb's report rather than the guest's own: a terminal gets it escaped.
+    pub(crate) is_report: bool,
 }
 
 /// The way in which a connection to a command ended.
@@ -95,6 +99,11 @@ pub(crate) async fn join(
     let mut streams = Streams {
         stdout: tokio::io::stdout(),
         stderr: tokio::io::stderr(),
+        escapers: [
+            joint.is_report && terminal::stdout_is_terminal(),
+            joint.is_report && terminal::stderr_is_terminal(),
+        ]
+        .map(|is_escaped| is_escaped.then(Escaper::default)),
         is_silent: true,
         unread: None,
         timeline,
@@ -105,6 +114,7 @@ pub(crate) async fn join(
         Some(()) = had_enough.recv() => Ok(Ending::Enough),
     };
     drop(raw);
+    streams.end_escaped().await;
     for message in process.disk_errors() {
         // The command's own output may not give the cause.
         output::notice(&format!("of the sandbox: {}", printable(&message)));
@@ -121,6 +131,8 @@ pub(crate) async fn join(
 struct Streams<'a> {
     stdout: Stdout,
     stderr: Stderr,
+    /// The escapers of standard output and of standard error; `None` if the bytes pass unchanged.
+    escapers: [Option<Escaper>; 2],
     /// True until the first output.
     is_silent: bool,
     /// The deadline for the command's end if nothing reads the output.
@@ -168,10 +180,32 @@ impl Streams<'_> {
         }
     }
 
+    /// Writes the rest of escaped streams, and says that something was escaped.
+    async fn end_escaped(&mut self) {
+        let [stdout, stderr] = &mut self.escapers;
+        // A failure is ignored, because the command has ended.
+        if let Some(escaper) = stdout {
+            let _ = write(&mut self.stdout, Stream::Stdout, &escaper.finish()).await;
+        }
+        if let Some(escaper) = stderr {
+            let _ = write(&mut self.stderr, Stream::Stderr, &escaper.finish()).await;
+        }
+        let mut escapers = self.escapers.iter().flatten();
+        if let Some(escaper) = escapers.find(|escaper| escaper.has_escaped()) {
+            say_escaped(escaper, false);
+        }
+    }
+
     async fn write(&mut self, event: Event) -> Result<(), Failure> {
         let is_read = match event {
-            Event::Stdout(bytes) => write(&mut self.stdout, Stream::Stdout, &bytes).await?,
-            Event::Stderr(bytes) => write(&mut self.stderr, Stream::Stderr, &bytes).await?,
+            Event::Stdout(bytes) => {
+                let bytes = escaped(&mut self.escapers[0], bytes);
+                write(&mut self.stdout, Stream::Stdout, &bytes).await?
+            }
+            Event::Stderr(bytes) => {
+                let bytes = escaped(&mut self.escapers[1], bytes);
+                write(&mut self.stderr, Stream::Stderr, &bytes).await?
+            }
             _ => true,
         };
         if !is_read {
@@ -182,6 +216,14 @@ impl Streams<'_> {
             self.timeline.mark(Mark::FirstByte)?;
         }
         Ok(())
+    }
+}
+
+/// Returns bytes in the form in which the stream gets them.
+fn escaped(escaper: &mut Option<Escaper>, bytes: Bytes) -> Bytes {
+    match escaper {
+        Some(escaper) => escaper.escape(&bytes).into(),
+        None => bytes,
     }
 }
 

@@ -158,7 +158,7 @@ impl Template {
                 Piece::Field { path, is_json } => {
                     let value = find(row, path)?;
                     line.push_str(&if *is_json {
-                        value.to_string()
+                        terminal_text::escaped_json(&value.to_string()).into_owned()
                     } else {
                         printable(&shown(value))
                     });
@@ -177,10 +177,41 @@ fn find<'a>(row: &'a Value, path: &[String]) -> Result<&'a Value, Failure> {
     Ok(value)
 }
 
+/// The most fields that an error names.
+const NAMED_MAX: usize = 12;
+
+/// Fields of docker's that templates often have, and what msb has for them.
+const DOCKERS: &[(&str, &str)] = &[
+    (
+        "Pid",
+        "the sandbox's machine is .machine_pid, and msb top lists the processes in it",
+    ),
+    (
+        "NetworkSettings",
+        "every sandbox has its own network with the same address; msb port lists its ports",
+    ),
+    (
+        "HostConfig",
+        "--format json prints the settings of a sandbox under their own keys",
+    ),
+    ("Mounts", "the mounts are .mounts"),
+    ("RestartCount", "msb does not count restarts"),
+];
+
 fn no_field(value: &Value, name: &str) -> Failure {
+    if let Some((_, instead)) = DOCKERS.iter().find(|(field, _)| *field == name) {
+        return anyhow!("'.{name}' is not a field: {instead}").into();
+    }
     let fields = value.as_object().map(|fields| {
         let names: Vec<String> = fields.keys().map(|name| format!(".{name}")).collect();
-        names.join(", ")
+        match names.split_at_checked(NAMED_MAX) {
+            Some((named, rest)) if !rest.is_empty() => format!(
+                "{} and {} more, which --format json prints",
+                named.join(", "),
+                rest.len()
+            ),
+            _ => names.join(", "),
+        }
     });
     let fields = fields.filter(|names| !names.is_empty());
     let fields = fields.unwrap_or_else(|| "none".to_owned());
@@ -259,6 +290,20 @@ mod tests {
         assert!(refused.contains("without }}"), "{refused}");
         let refused = line("{{.State.Health}}").expect_err("no field").line();
         assert!(refused.contains("'.Health'") && refused.contains(".ExitCode, .Status"));
+        for (template, part) in [
+            ("{{.State.Pid}}", ".machine_pid"),
+            ("{{.NetworkSettings.IPAddress}}", "msb port"),
+            ("{{.HostConfig.Memory}}", "--format json"),
+        ] {
+            let refused = line(template).expect_err(template).line();
+            assert!(refused.contains(part), "{refused}");
+        }
+        let many: serde_json::Map<_, _> = (0..100).map(|n| (format!("k{n}"), json!(n))).collect();
+        let refused = no_field(&Value::Object(many), "x").line();
+        assert!(
+            refused.contains("and 88 more") && refused.len() < 160,
+            "{refused}"
+        );
         assert!(
             line("{{.ID.more}}")
                 .expect_err("no field")

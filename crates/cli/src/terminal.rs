@@ -38,6 +38,20 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Refuses to write an archive to standard output if that is a terminal. `remedy` says what to do instead.
+pub(crate) fn refuse_archive(remedy: &str) -> Result<(), anyhow::Error> {
+    anyhow::ensure!(
+        !stdout_is_terminal(),
+        "an archive is not written to a terminal: {remedy}"
+    );
+    Ok(())
+}
+
+/// Returns true if standard error is a terminal.
+pub(crate) fn stderr_is_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Returns the terminal's size; 24 by 80 if there is no terminal or its size is unknown.
 pub(crate) fn size() -> TerminalSize {
     let size = tcgetwinsize(io::stdout())

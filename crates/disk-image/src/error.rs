@@ -53,7 +53,7 @@ pub enum Unsupported {
         name: String,
     },
     /// The content lies in another file.
-    #[error("its content lies in another file, and an image may not name files of this host")]
+    #[error("its content is in another file, and an image may not name files of this host")]
     ExternalData,
     /// The image needs a feature of its format that is not read.
     #[error("it needs a feature of {format} that is not supported: {feature}")]

@@ -184,7 +184,7 @@ fn check_ext4(superblock: &[u8; 256]) -> Result<(), ProbeError> {
     }
     if compatible & HAS_JOURNAL != 0 && journal_inode == 0 {
         return Err(unusable(
-            "it is an ext4 whose journal lies on another disk",
+            "it is an ext4 whose journal is on another disk",
             None,
         ));
     }

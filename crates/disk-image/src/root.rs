@@ -68,7 +68,7 @@ pub enum RootError {
         candidates: Vec<Candidate>,
     },
     /// The disk, or the partition, has no filesystem that is known.
-    #[error("{} has neither a partition table nor a filesystem that is known", place(*.partition))]
+    #[error("{} has neither a partition table nor a known filesystem", place(*.partition))]
     NoFilesystem {
         /// The number of the partition; `None` for the whole disk.
         partition: Option<u32>,

@@ -14,6 +14,7 @@ mod file;
 mod file_state;
 mod owner;
 mod publish;
+mod regular;
 mod socket;
 mod unfinished;
 
@@ -22,9 +23,10 @@ pub use directory::{create_directory, directory_of, ensure_directory, temporary_
 pub use file::{create, create_new, open_or_create, temporary_file, unnamed_file};
 pub use file_state::{CLOCK_TICK, FileState, time_to_rest};
 pub use publish::{
-    UNFINISHED, holds, publish, publish_bytes, publish_once, rename_all, replace_bytes,
-    sync_directory, write_new,
+    UNFINISHED, holds, publish, publish_bytes, publish_in_order, publish_once, rename_all,
+    replace_bytes, sync_directory, write_new,
 };
+pub use regular::open_regular;
 pub use socket::bind;
 pub use unfinished::{UnfinishedDirectory, UnfinishedFile};
 

@@ -82,6 +82,28 @@ pub fn publish_bytes(path: &Path, bytes: &[u8]) -> io::Result<()> {
     publish(path, |file| file.write_all(bytes))
 }
 
+/// Publishes the same bytes at several paths of one directory. The files appear in the order of the
+/// paths, each complete; all are durable at the end.
+///
+/// # Errors
+/// If a file cannot be written, or the directory does not exist. Files that do not have the bytes
+/// then keep the old ones.
+pub fn publish_in_order(paths: &[&Path], bytes: &[u8]) -> io::Result<()> {
+    let directory = paths.first().and_then(|path| path.parent());
+    let directory = directory.unwrap_or(Path::new("."));
+    let mut files = Vec::new();
+    for path in paths {
+        let mut file = temporary_file(directory, UNFINISHED)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        files.push((file, path));
+    }
+    for (file, path) in files {
+        file.persist(path).map_err(|error| error.error)?;
+    }
+    sync_directory(directory)
+}
+
 /// Publishes bytes that every writer of `path` writes, unless the file has them already.
 ///
 /// Of several writers at once the first one's file stays: a process that was permitted to open this
@@ -133,6 +155,22 @@ mod tests {
         .expect_err("the fill fails");
         assert_eq!(fs::read(&path).expect("readable"), b"old");
         assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 1);
+    }
+
+    #[test]
+    fn files_in_order_have_the_same_bytes_or_the_old_ones() {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| directory.path().join(name);
+        let (copy, record) = (path("copy"), path("record"));
+        publish_in_order(&[&copy, &record], b"old").expect("published");
+        publish_in_order(&[&copy, &record], b"new").expect("published");
+        // A directory in the place of the last file makes it fail there.
+        fs::remove_file(&record).expect("removed");
+        fs::create_dir_all(record.join("in the way")).expect("made");
+        publish_in_order(&[&copy, &record], b"newer").expect_err("in the way");
+        assert_eq!(fs::read(&copy).expect("readable"), b"newer");
+        assert_eq!(fs::read_dir(directory.path()).expect("listable").count(), 2);
+        publish_in_order(&[&path("none/a")], b"").expect_err("no directory");
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub enum InvalidInode {
         links: u64,
     },
     /// The runs of blocks that hold the file's content overlap, are out of order, or end beyond the file.
-    #[error("its content does not lie in ascending runs of blocks within {size_bytes} bytes")]
+    #[error("its content is not in ascending runs of blocks within {size_bytes} bytes")]
     Outside {
         /// Size of the file, in bytes.
         size_bytes: u64,

@@ -37,8 +37,8 @@
 //! makes, and the changes that the kernel makes to them in use. The journal of an image that was
 //! not unmounted is replayed in memory. [`Unsupported`] lists the exceptions: encryption,
 //! fs-verity, case folding, shared blocks, xattrs that fill inodes, external journals, fast commits
-//! to replay. Reading takes memory and time in proportion to the image, whatever the image
-//! contains. `docs/formats/ext4.md` describes the format.
+//! to replay. Reading takes time in proportion to the image, and at most [`METADATA_MAX_BYTES`] of
+//! memory or the limit of [`Image::open_within`], whatever the image contains. `docs/formats/ext4.md` describes the format.
 //!
 //! Fields are named as in `struct ext4_super_block` and the other structures of fs/ext4/ext4.h and
 //! include/linux/jbd2.h.
@@ -80,8 +80,8 @@ pub use options::{Options, SIZE_MAX_BYTES, SIZE_MIN_BYTES};
 pub use output::SparseOutput;
 pub use outside::OutsideRun;
 pub use read::{
-    Corrupt, Extent, FileData, FileReader, Files, Image, OpenError, READ_MAX_BYTES, ReadAt,
-    ReadError, Superblock, Unsupported,
+    Corrupt, Extent, FileData, FileReader, Files, Image, METADATA_MAX_BYTES, OpenError,
+    READ_MAX_BYTES, ReadAt, ReadError, Superblock, Unsupported,
 };
 pub use verify::{Report, VerifyError};
 pub use write::{Summary, write};

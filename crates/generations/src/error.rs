@@ -137,7 +137,7 @@ pub enum BaseError {
         change: String,
     },
     /// The runs of blocks overlap, are out of order, or leave the disk or their file.
-    #[error("the blocks from {block} on do not lie in the files of the base")]
+    #[error("the blocks from {block} on are not in the files of the base")]
     Runs {
         /// The first block of the run on the disk.
         block: u64,
@@ -238,7 +238,7 @@ impl From<ReadError> for WriteError {
 /// A disk that takes no more changes, because the system lost some: a sync failed. What is lost is
 /// unknown to both, so that a later sync that succeeds would promise too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("disk {disk} takes no changes since a sync failed: open it again")]
+#[error("disk {disk} does not accept changes, because a sync failed: open it again")]
 pub struct Failed {
     /// The disk.
     pub disk: DiskId,
@@ -330,7 +330,7 @@ pub enum MergeError {
         count: usize,
     },
     /// The disk does not have these generations one after the other.
-    #[error("generation {first} and the others are not neighbours on disk {disk}")]
+    #[error("generation {first} and the others are not adjacent on disk {disk}")]
     NotNeighbours {
         /// The oldest of the generations.
         first: GenerationId,

@@ -11,7 +11,7 @@ use crate::sealed;
 use crate::storage::{Storage, StorageFile};
 use crate::view::Data;
 
-/// Records of a log that is never written anew: half a mebibyte.
+/// Log size below which it is never rewritten, in records of 1 KiB.
 const LOG_RECORDS_MIN: u64 = 512;
 
 /// The generation that is written to.

@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use disk_image::{DiskImage, Format};
+use durable_files::open_regular;
 use fstree::ReadAt;
 
 use crate::base::{read_path, write_path};
@@ -74,7 +75,7 @@ impl ImagePart {
             path: self.path.clone(),
             source,
         };
-        let file = File::open(&self.path).map_err(io_error)?;
+        let file = open_regular(&self.path).map_err(io_error)?.into_parts().0;
         let now = Stamp::from(&file.metadata().map_err(io_error)?);
         if let Some(change) = self.stamp.difference(&now) {
             return Err(BaseError::Changed {

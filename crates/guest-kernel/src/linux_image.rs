@@ -40,7 +40,7 @@ pub(crate) fn check(image: &[u8]) -> Result<(), KernelError> {
     };
     if word(SIZE_OFFSET).is_none_or(|size| size == 0) {
         return Err(KernelError::Unsupported {
-            reason: "an Image that does not tell its size in memory, from before Linux 3.17",
+            reason: "an Image without its size in memory, from before Linux 3.17",
         });
     }
     if word(FLAGS_OFFSET).is_none_or(|flags| flags & BIG_ENDIAN != 0) {

@@ -23,6 +23,16 @@ pub enum LayerCompression {
 }
 
 impl LayerCompression {
+    /// Returns the name under which the store remembers such blobs. It has the level, because another one
+    /// gives other bytes.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Gzip => "gzip-6",
+            Self::Zstd => "zstd-3",
+        }
+    }
+
     /// Returns the media type of such a layer.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {

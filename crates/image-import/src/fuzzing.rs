@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Read};
 
-use oci_image::{ConfigFile, Digest, Document, Platform, Reference, select};
+use oci_image::{ConfigFile, Digest, Document, Platform, Reference, candidates};
 use oci_layers::Limits;
 
 use crate::pipeline;
@@ -25,7 +25,7 @@ pub fn decompressed(blob: &[u8]) -> io::Result<Box<dyn Read + '_>> {
 /// If the two values differ.
 pub fn documents(bytes: &[u8]) {
     if let Ok(Document::Index(entries)) = Document::parse(bytes, None) {
-        let _ = select(&entries, &Platform::host());
+        let _ = candidates(&entries, &Platform::host());
     }
     let _ = ConfigFile::parse(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else {

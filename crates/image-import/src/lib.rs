@@ -36,10 +36,10 @@ mod pull;
 mod repair;
 
 pub use add::{AddError, NewImage, add};
-pub use archive::ArchiveError;
+pub use archive::{ArchiveError, Choice, InvalidChoice, Skipped};
 pub use assemble::{AssembleError, StoredLayerError};
 pub use ingest::ImportError;
-pub use load::{LoadError, LoadOptions, LoadSource, load};
+pub use load::{LoadError, LoadOptions, LoadSource, Loaded, load};
 pub use open_blob::OpenBlob;
 pub use pipeline::{Compression, ConvertError};
 pub use pull::{PullError, PullOptions, pull};

@@ -1,3 +1,4 @@
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,9 +11,12 @@ use oci_image::{Digest, InvalidReference, Platform, Reference, excerpt};
 use oci_layers::Limits;
 use tokio::task::spawn_blocking;
 
-use crate::archive::{Archive, ArchiveError, Found};
+use crate::archive::{Archive, ArchiveError, Choice, Found, Skipped};
 use crate::hints::{exceeded_hint, import_hint, space_hint};
 use crate::ingest::{ImportError, Ingest, LayerSource};
+
+/// Name of standard input in messages.
+const STDIN_NAME: &str = "standard input";
 
 /// Location of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,10 +35,21 @@ pub struct LoadOptions {
     pub name: Option<Reference>,
     /// Platform of the image to choose from an index; `None` for the host's.
     pub platform: Option<Platform>,
+    /// The image to load of an archive that has several; `None` for all.
+    pub choice: Option<Choice>,
     /// True to verify by digest the parts that are already stored, and to make damaged ones again.
     pub verify: bool,
     /// Limits on the cost of an image.
     pub limits: Limits,
+}
+
+/// The outcome of a load.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Images that are in the store now.
+    pub images: Vec<StoredImage>,
+    /// Entries of the archive that were not loaded.
+    pub skipped: Skipped,
 }
 
 /// An error that ended a load before all images were stored.
@@ -92,9 +107,12 @@ impl LoadError {
         match self {
             Self::Io(error) => space_hint(error),
             Self::Import { source, .. } => import_hint(source),
-            Self::OneNameForMany { .. } => {
+            Self::OneNameForMany { source_name, .. } if source_name == STDIN_NAME => {
                 Some("load it without -t; its images keep their own names".to_owned())
             }
+            Self::OneNameForMany { source_name, .. } => Some(format!(
+                "choose one with {source_name}:TAG or {source_name}:@0, or load it without -t"
+            )),
             Self::Archive { source, .. } => match &**source {
                 ArchiveError::Io(error) => space_hint(error),
                 error => exceeded_hint(error),
@@ -104,12 +122,18 @@ impl LoadError {
     }
 }
 
+impl fmt::Display for LoadSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => path.display().fmt(formatter),
+            Self::Stdin => formatter.write_str(STDIN_NAME),
+        }
+    }
+}
+
 impl LoadSource {
     fn name(&self) -> String {
-        match self {
-            Self::Path(path) => path.display().to_string(),
-            Self::Stdin => "standard input".to_owned(),
-        }
+        self.to_string()
     }
 
     fn origin(&self) -> Origin {
@@ -121,7 +145,7 @@ impl LoadSource {
     }
 }
 
-/// Loads every image of an archive that fits the platform. Each gets its names in the archive;
+/// Loads every image of an archive that fits the platform, or the one that was chosen. Each gets its names in the archive;
 /// an image without a name is known by its digest. All documents are checked before the first
 /// layer is read.
 ///
@@ -133,7 +157,7 @@ pub async fn load(
     source: &LoadSource,
     options: &LoadOptions,
     progress: Arc<dyn Progress>,
-) -> Result<Vec<StoredImage>, LoadError> {
+) -> Result<Loaded, LoadError> {
     let session = Arc::new(Session::begin(&store.layout).await.map_err(LoadError::Io)?);
     let outcome = load_in(store, &session, source, options, progress).await;
     session.end().await;
@@ -146,8 +170,8 @@ async fn load_in(
     source: &LoadSource,
     options: &LoadOptions,
     progress: Arc<dyn Progress>,
-) -> Result<Vec<StoredImage>, LoadError> {
-    let (archive, found) = open(source, options, session).await?;
+) -> Result<Loaded, LoadError> {
+    let (archive, found, skipped) = open(source, options, session).await?;
     let named = found
         .into_iter()
         .map(|found| names(source, options, &found).map(|names| (found, names)))
@@ -172,25 +196,29 @@ async fn load_in(
         };
         stored.push(ingest.run(&image, &names).await.map_err(failed)?);
     }
-    Ok(stored)
+    Ok(Loaded {
+        images: stored,
+        skipped,
+    })
 }
 
 async fn open(
     source: &LoadSource,
     options: &LoadOptions,
     session: &Arc<Session>,
-) -> Result<(Archive, Vec<Found>), LoadError> {
+) -> Result<(Archive, Vec<Found>, Skipped), LoadError> {
     let path = match source {
         LoadSource::Path(path) => Some(path.clone()),
         LoadSource::Stdin => None,
     };
     let wanted = options.platform.clone().unwrap_or_else(Platform::host);
     let session = Arc::clone(session);
-    let limits = options.limits.clone();
-    let opening =
-        spawn_blocking(move || Archive::open(path.as_deref(), &session, &wanted, &limits));
+    let (limits, choice) = (options.limits.clone(), options.choice.clone());
+    let opening = spawn_blocking(move || {
+        Archive::open(path.as_deref(), &session, &wanted, choice.as_ref(), &limits)
+    });
     let opened = opening.await.map_err(|error| LoadError::Io(error.into()))?;
-    let (archive, found) = opened.map_err(|error| LoadError::Archive {
+    let (archive, found, skipped) = opened.map_err(|error| LoadError::Archive {
         source_name: source.name(),
         source: Box::new(error),
     })?;
@@ -200,7 +228,7 @@ async fn open(
             name: name.familiar(),
             images: found.len(),
         }),
-        _ => Ok((archive, found)),
+        _ => Ok((archive, found, skipped)),
     }
 }
 

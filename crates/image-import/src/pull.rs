@@ -59,6 +59,10 @@ impl RetryListener for ReportedRetries {
             after: retry.after,
         });
     }
+
+    fn warning(&self, message: &str) {
+        self.0.event(&Event::Warning { message });
+    }
 }
 
 /// Reference to pull, with the names and the origin to record.

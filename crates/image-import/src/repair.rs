@@ -14,7 +14,7 @@ use image_store::record::{self, ImageRecord, LayerFile, LayerRecord};
 use image_store::session::Session;
 use image_store::{
     Damage, FileRole, OutlineRecord, Problem, Progress, Store, Verification, VerifyMode, artifacts,
-    documents, seal, whole_image,
+    documents, whole_image,
 };
 use oci_image::{Digest, Reference};
 use oci_layers::Limits;
@@ -114,7 +114,7 @@ fn repair_record(store: &Store, session: &Session, damage: &Damage) -> io::Resul
     let path = damage.path.display();
     Ok(match damage.role {
         FileRole::Name => Some(format!(
-            "{path}: pull or load the image of this name again, or remove the file"
+            "{path}: pull or load the image of this name again, or remove the file; until then no image is pruned"
         )),
         FileRole::Origin => Some(format!("{path}: pull or load the image again")),
         // The image is fetched again, which reports its own advice.
@@ -190,7 +190,10 @@ fn repair_layer_record(layout: &Layout, session: &Session, layer: &LayerRecord) 
         return Ok(());
     }
     let outline = OutlineRecord::recover(layout, layer)?;
-    session.replace(&path, &seal::seal(&LayerFile::new(layer.clone(), outline))?)
+    session.replace(
+        &path,
+        &sealed_records::seal(&LayerFile::new(layer.clone(), outline))?,
+    )
 }
 
 /// Pulls the image again from its origin. If the origin is not a registry, returns advice on
@@ -252,7 +255,7 @@ fn other_of(layout: &Layout, path: &Path) -> PathBuf {
 /// Returns the bytes of a record with a valid seal; `None` if the seal is not valid.
 fn whole_bytes(path: &Path) -> Option<Vec<u8>> {
     let bytes = fs::read(path).ok()?;
-    seal::open::<serde_json::Value>(&bytes).ok()?;
+    sealed_records::open::<serde_json::Value>(&bytes).ok()?;
     Some(bytes)
 }
 

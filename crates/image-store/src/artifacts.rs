@@ -10,7 +10,6 @@ use oci_image::Digest;
 use super::layout::{self, Layout};
 use super::outline::OutlineRecord;
 use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
-use super::seal;
 use super::session::Session;
 use super::stamp::{self, VerifyMode};
 
@@ -66,7 +65,7 @@ pub fn publish_layer(
     let record_name = layout::record_file(&layer.diff_id);
     let record = session.path(&record_name);
     let file = LayerFile::new(layer.clone(), Some(outline.clone()));
-    durable_files::write_new(&record, &seal::seal(&file)?)?;
+    durable_files::write_new(&record, &sealed_records::seal(&file)?)?;
     durable_files::rename_all(&[
         (outline_path, &layout.artifact(&outline.file)),
         (image, &layout.artifact(&layer.erofs.file)),
@@ -88,7 +87,7 @@ pub fn publish_chain(
     let record_name = layout::record_file(&chain.chain_key);
     let (record, descriptor) = (session.path(&record_name), session.path(&chain.vmdk.file));
     durable_files::write_new(&descriptor, vmdk.as_bytes())?;
-    durable_files::write_new(&record, &seal::seal(chain)?)?;
+    durable_files::write_new(&record, &sealed_records::seal(chain)?)?;
     durable_files::rename_all(&[
         (fsmeta, &layout.artifact(&chain.fsmeta.file)),
         (&descriptor, &layout.artifact(&chain.vmdk.file)),

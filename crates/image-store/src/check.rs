@@ -63,7 +63,7 @@ pub enum CheckError {
     Unreadable(#[source] Problem),
     /// A record of an artifact, the record of the image's origin, or a copy of a record is missing
     /// or differs from the image's record.
-    #[error("{} is corrupt: it is not what was written", .path.display())]
+    #[error("{} is corrupt: its content has changed", .path.display())]
     Record {
         /// Path of the record.
         path: PathBuf,

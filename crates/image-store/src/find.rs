@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use oci_image::{Digest, HEX_DIGITS, Platform, Reference, excerpt};
@@ -71,6 +72,10 @@ impl FindError {
     /// Returns a hint for the user; `None` if there is no remedy.
     pub fn hint(&self) -> Option<String> {
         match self {
+            // A digest alone does not say where the image can be had.
+            Self::NotFound { name } if name.starts_with("sha256:") => {
+                Some("list the images in the store with msb images".to_owned())
+            }
             Self::NotFound { name } => Some(format!(
                 "download it with msb pull {name}, or list the images in the store with msb images"
             )),
@@ -209,24 +214,47 @@ impl Store {
 
     /// Returns all readable names in order, by the digest that they refer to.
     pub(crate) fn names(&self) -> io::Result<BTreeMap<Digest, Vec<Reference>>> {
-        let mut names: BTreeMap<Digest, Vec<Reference>> = BTreeMap::new();
+        Ok(self.all_names()?.by_digest)
+    }
+
+    /// Returns all names. A damaged one is read from its copy.
+    pub(crate) fn all_names(&self) -> io::Result<Names> {
+        let mut names = Names::default();
         for entry in fs::read_dir(self.layout.references())? {
-            let file = match record::read::<ReferenceFile>(&entry?.path()) {
-                Ok(Some(file)) => file,
-                Ok(None) => continue,
+            let path = entry?.path();
+            match self.name_at(&path)? {
+                NameRead::Missing => {}
                 // Damage to one name does not hide the others.
+                NameRead::Damaged => names.unreadable.push(path),
+                NameRead::Read(digest, reference) => {
+                    let of_image = names.by_digest.entry(digest).or_default();
+                    of_image.push(reference);
+                }
+            }
+        }
+        names.by_digest.values_mut().for_each(|names| names.sort());
+        names.unreadable.sort();
+        Ok(names)
+    }
+
+    /// Reads the name in a file, or in its copy if the file is damaged.
+    fn name_at(&self, path: &Path) -> io::Result<NameRead> {
+        for path in [path, &self.layout.copy(path)] {
+            let file = match record::read::<ReferenceFile>(path) {
+                Ok(Some(file)) => file,
+                // The name was removed meanwhile; a copy alone is what a removal has left.
+                Ok(None) if !path.starts_with(self.layout.copies()) => {
+                    return Ok(NameRead::Missing);
+                }
+                Ok(None) => continue,
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
                 Err(error) => return Err(error),
             };
             if let Ok(reference) = file.reference.parse() {
-                names
-                    .entry(file.manifest_digest)
-                    .or_default()
-                    .push(reference);
+                return Ok(NameRead::Read(file.manifest_digest, reference));
             }
         }
-        names.values_mut().for_each(|names| names.sort());
-        Ok(names)
+        Ok(NameRead::Damaged)
     }
 
     /// Returns the digests of all images, in order.
@@ -242,8 +270,78 @@ impl Store {
     }
 }
 
+/// The names of the images of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    /// Names in order, by the digest that they refer to.
+    pub(crate) by_digest: BTreeMap<Digest, Vec<Reference>>,
+    /// Files of names that are damaged, and so are their copies.
+    pub(crate) unreadable: Vec<PathBuf>,
+}
+
+/// The reading of a name.
+enum NameRead {
+    Missing,
+    Damaged,
+    Read(Digest, Reference),
+}
+
 fn not_found(name: &str) -> FindError {
     FindError::NotFound {
         name: excerpt(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prune::{PruneError, PruneOptions, Pruning};
+
+    #[test]
+    fn a_damaged_name_is_read_from_its_copy_and_one_without_a_copy_ends_a_prune() {
+        let home = tempfile::tempdir().expect("a directory");
+        let store = Store::open(home.path()).expect("opened");
+        let name: Reference = "debian:12".parse().expect("a name");
+        let digest = Digest::compute(b"manifest");
+        let file = ReferenceFile {
+            reference: name.canonical().to_string(),
+            manifest_digest: digest,
+        };
+        let sealed = sealed_records::seal(&file).expect("sealed");
+        let path = store.layout.reference(&name);
+        let copy = store.layout.copy(&path);
+        fs::write(&copy, &sealed).expect("written");
+        let prune = |images| {
+            let options = PruneOptions {
+                images,
+                dry_run: true,
+                ..PruneOptions::default()
+            };
+            store.prune(&options, &|_| Ok(false))
+        };
+        for index in 0..sealed.len() {
+            let mut flipped = sealed.clone();
+            flipped[index] ^= 1;
+            fs::write(&path, &flipped).expect("written");
+            let names = store.all_names().expect("read");
+            assert_eq!(names.by_digest[&digest], [name.canonical()], "byte {index}");
+            assert!(names.unreadable.is_empty());
+        }
+        prune(Pruning::Unnamed).expect("every name is known");
+        fs::write(&copy, &sealed[1..]).expect("written");
+        assert_eq!(
+            store.all_names().expect("read").unreadable,
+            std::slice::from_ref(&path)
+        );
+        for images in [Pruning::Unnamed, Pruning::All] {
+            let refused = prune(images).expect_err("a name is unknown");
+            assert!(
+                matches!(refused, PruneError::UnreadableName { .. }),
+                "{refused}"
+            );
+        }
+        prune(Pruning::None).expect("no image is to go");
+        fs::remove_file(&path).expect("removed");
+        assert!(store.all_names().expect("read").unreadable.is_empty());
     }
 }

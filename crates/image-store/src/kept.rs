@@ -8,7 +8,6 @@ use fs_err as fs;
 use serde::Serialize;
 
 use super::layout::Layout;
-use super::seal;
 use super::session::Session;
 
 /// Makes the record at `path` and its copy contain `record`, durably.
@@ -18,7 +17,7 @@ pub fn write(
     path: &Path,
     record: &impl Serialize,
 ) -> io::Result<()> {
-    let sealed = seal::seal(record)?;
+    let sealed = sealed_records::seal(record)?;
     session.replace(&layout.copy(path), &sealed)?;
     session.replace(path, &sealed)
 }

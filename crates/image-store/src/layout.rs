@@ -45,6 +45,7 @@ impl Layout {
             self.copies().join(ORIGINS),
             self.stamps(),
             self.uses(),
+            self.compressed(),
             self.temporary(),
             self.locks(),
         ];
@@ -60,6 +61,11 @@ impl Layout {
             .ancestors()
             .take(3)
             .try_for_each(durable_files::sync_directory)
+    }
+
+    /// Returns the directory of the stores of all formats.
+    pub fn stores(&self) -> PathBuf {
+        self.root.parent().unwrap_or(&self.root).to_owned()
     }
 
     /// Returns the directory of all artifacts and their records.
@@ -95,6 +101,11 @@ impl Layout {
     /// Returns the directory of the times of use.
     pub fn uses(&self) -> PathBuf {
         self.root.join("used")
+    }
+
+    /// Returns the directory of the records of blobs that layers were compressed to.
+    pub fn compressed(&self) -> PathBuf {
+        self.root.join("compressed")
     }
 
     /// Returns the directory of the sessions.

@@ -74,6 +74,11 @@ pub enum Event<'a> {
         /// Time until the next attempt.
         after: Duration,
     },
+    /// The user may want to change something. The same warning may come several times.
+    Warning {
+        /// A clause without a full stop.
+        message: &'a str,
+    },
     /// All layers are written and their metadata is merged; the last ones may still be syncing.
     Merging {
         /// Digest of the image's manifest.

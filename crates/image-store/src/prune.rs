@@ -1,8 +1,10 @@
 use std::io;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use oci_image::{Digest, Reference};
 
+use super::find::REPAIR_HINT;
 use super::inventory::Inventory;
 use super::lock::{Lock, Mode};
 use super::remove::{Needed, RemoveOutcome};
@@ -69,6 +71,22 @@ pub enum PruneError {
     /// Pulls or loads did not end in time.
     #[error("a pull or a load is running")]
     Busy,
+    /// A name and its copy are damaged, so the image that it names looks as if it had none.
+    #[error("cannot prune images: the name in {} is damaged, and so is its copy", .path.display())]
+    UnreadableName {
+        /// The file of the name.
+        path: PathBuf,
+    },
+}
+
+impl PruneError {
+    /// Returns a hint for the user; `None` if there is no remedy.
+    pub const fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::UnreadableName { .. } => Some(REPAIR_HINT),
+            Self::Io(_) | Self::Busy => None,
+        }
+    }
 }
 
 impl Store {
@@ -92,7 +110,7 @@ impl Store {
             freed_bytes: inventory.unneeded().map(|(_, size_bytes)| size_bytes).sum(),
             ..Pruned::default()
         };
-        for candidate in self.candidates(&inventory)? {
+        for candidate in self.candidates(&inventory, options.takes_images())? {
             let goes = options.wants(&candidate) || options.is_beyond(&inventory);
             if !goes {
                 continue;
@@ -114,9 +132,17 @@ impl Store {
         Ok(pruned)
     }
 
-    /// Returns all images, the least recently used first.
-    fn candidates(&self, inventory: &Inventory) -> io::Result<Vec<Candidate>> {
-        let mut names = self.names()?;
+    /// Returns all images, the least recently used first. If some are to go, every name must be known.
+    fn candidates(
+        &self,
+        inventory: &Inventory,
+        takes_images: bool,
+    ) -> Result<Vec<Candidate>, PruneError> {
+        let all = self.all_names()?;
+        if let Some(path) = all.unreadable.into_iter().next().filter(|_| takes_images) {
+            return Err(PruneError::UnreadableName { path });
+        }
+        let mut names = all.by_digest;
         let mut candidates = Vec::new();
         for digest in inventory.images().keys() {
             candidates.push(Candidate {
@@ -156,6 +182,10 @@ struct Candidate {
 }
 
 impl PruneOptions {
+    fn takes_images(&self) -> bool {
+        self.images != Pruning::None || self.limit_bytes.is_some()
+    }
+
     fn wants(&self, candidate: &Candidate) -> bool {
         let chosen = match self.images {
             Pruning::None => false,

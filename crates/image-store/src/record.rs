@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::layout::{self, FORMAT_VERSION, Layout};
-use super::seal;
 use crate::checksum::Checksum;
 use crate::outline::OutlineRecord;
 
@@ -262,7 +261,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
         Ok(_) | Err(_) => {}
     }
     match fs::read(path) {
-        Ok(bytes) => seal::open(&bytes)
+        Ok(bytes) => sealed_records::open(&bytes)
             .map(Some)
             .map_err(|error| invalid(path, error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

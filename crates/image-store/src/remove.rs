@@ -151,6 +151,7 @@ impl Store {
         }
         let (artifacts, images) = (layout.artifacts(), layout.images());
         remove_widows(&layout.stamps(), &[&artifacts, &images], "")?;
+        remove_widows(&layout.compressed(), &[&artifacts], "")?;
         remove_widows(&layout.uses(), &[&images], ".json")?;
         remove_widows(&layout.origins(), &[&images], "")?;
         for kept in [artifacts, images, layout.references(), layout.origins()] {

@@ -14,7 +14,7 @@ pub enum TagError {
     #[error("cannot tag the image")]
     Find(#[from] FindError),
     /// The new name has a digest, which says by itself what it names.
-    #[error("cannot tag an image as {name}: a name with a digest cannot be given")]
+    #[error("cannot tag an image as {name}: the name must not contain a digest")]
     Digest {
         /// The new name.
         name: String,

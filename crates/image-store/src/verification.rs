@@ -63,7 +63,7 @@ pub enum Problem {
     #[error("it is missing")]
     Missing,
     /// The content is not what was written.
-    #[error("its content is not what was written")]
+    #[error("its content has changed")]
     Changed,
     /// The file names an image that does not exist.
     #[error("it names image {0}, which is not in the store")]

@@ -111,9 +111,8 @@ impl Image {
             return Ok(());
         }
         let size_bytes = self.size_bytes;
-        let message = format!(
-            "{length_bytes} bytes at {at_bytes} do not lie on the disk of {size_bytes} bytes"
-        );
+        let message =
+            format!("{length_bytes} bytes at {at_bytes} are not on the disk of {size_bytes} bytes");
         Err(io::Error::new(io::ErrorKind::UnexpectedEof, message))
     }
 }

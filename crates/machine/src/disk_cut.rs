@@ -40,7 +40,7 @@ impl SharedDisk {
 
     /// Waits for the disk. A thread that panicked may have left it half changed.
     pub(crate) fn lock(&self) -> io::Result<MutexGuard<'_, generations::Disk<FileStorage>>> {
-        let broken_off = |_| io::Error::other("a thread that changed the disk was broken off");
+        let broken_off = |_| io::Error::other("the thread that changed the disk was aborted");
         self.disk.lock().map_err(broken_off)
     }
 }
@@ -96,13 +96,13 @@ pub(crate) enum CutDiskError {
     #[error("cannot flush the writable disk: {0}")]
     Flush(String),
     /// The disk cannot be set to another state.
-    #[error("cannot set the writable disk to another state: {0}")]
+    #[error("cannot switch the writable disk to another state: {0}")]
     RollBack(String),
     /// The disk cannot use the generation that others were merged into.
     #[error("cannot replace merged generations of the writable disk: {0}")]
     Merge(String),
     /// The machine ends.
-    #[error("the writable disk is not served any more")]
+    #[error("the disk server has stopped")]
     Ended,
 }
 

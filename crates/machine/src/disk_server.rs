@@ -121,9 +121,7 @@ impl DiskServer {
     pub(crate) fn serve(self) {
         let mut disk = self.disk.disk;
         if let Err(error) = nbd_server::serve(&self.stream, &self.stream, &mut disk) {
-            supervisor::log_line(&format!(
-                "the writable disk is not served any more: {error}"
-            ));
+            supervisor::log_line(&format!("the disk server has stopped: {error}"));
         }
         // Blocks that stay allocated cost space and nothing else.
         let reclaimed = disk

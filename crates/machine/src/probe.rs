@@ -177,10 +177,12 @@ fn forbidden(
     let mut targets = vec![
         Target::Read("/etc/passwd".into()),
         Target::Read(files.spec()),
+        Target::Read(files.spec_copy()),
         Target::Read(files.lock()),
         Target::List("/".into()),
         Target::List(files.directory.clone()),
         Target::Write(files.spec()),
+        Target::Write(files.spec_copy()),
         Target::Write(launch_spec.machine.kernel.clone()),
         Target::Chmod(files.spec()),
         Target::Create(std::env::temp_dir().join(&name)),

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::mpsc;
@@ -21,6 +21,7 @@ use msb_runtime::{
     TimelineError, VmmCommand, VolumeLockError, lock_volumes,
 };
 use msb_vmm::{RunError, ServedDisk, Sockets, Vmm};
+use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::disk_cut::{DiskOrders, disk_orders};
 use crate::disk_server::{DiskServerError, OpenDisk};
@@ -94,8 +95,9 @@ pub struct Helpers {
 
 /// Runs the machine described in `directory`.
 /// Standard input is the socket to listen on. Standard output is the sandbox's lock, which stays
-/// held while this process lives. `helpers` are the commands of the processes beside this one. The
-/// stages of the start are written to `timeline` until the process is confined.
+/// held while this process or the VMM that it started lives. `helpers` are the commands that run the
+/// network and the shares. The stages of the start are written to `timeline` until the process is
+/// confined.
 ///
 /// A VMM may end the process instead of returning.
 ///
@@ -115,6 +117,7 @@ pub fn serve(
     let vmm = find_vmm(&launch_spec, backends)?;
     let strictness = launch_spec.jail;
     let _machine = MachineLock::take(&files).map_err(io_error("lock the machine"))?;
+    let _lock = shared_lock().map_err(io_error("share the sandbox's lock"))?;
     let _hold = hold(&launch_spec)?;
     let _volumes = lock_volumes(&Home::new(&launch_spec.home), &launch_spec.volumes)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
@@ -213,6 +216,15 @@ pub fn supervise(
     loop {
         std::thread::park();
     }
+}
+
+/// Returns a descriptor of the sandbox's lock that QEMU inherits. QEMU may take a moment to die after
+/// this process, and has the disks open until then: the lock is free once both have closed their
+/// files. The processes of the network and the shares have no disks, and close it.
+fn shared_lock() -> io::Result<OwnedFd> {
+    let lock = io::stdout().as_fd().try_clone_to_owned()?;
+    fcntl_setfd(&lock, FdFlags::empty())?;
+    Ok(lock)
 }
 
 /// Starts the thread that cuts a disk, and returns the end for those who have it cut.

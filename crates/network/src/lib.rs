@@ -36,6 +36,7 @@ mod publish;
 mod published;
 mod question;
 mod queue;
+mod refusals;
 mod replies;
 mod resolvers;
 mod rule;

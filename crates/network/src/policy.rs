@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use crate::learned::Learned;
 use crate::name::DomainName;
 use crate::own_address::is_own_address;
+use crate::refusals::{Refusal, range_name};
 use crate::{DefaultPolicy, Rule, Settings};
 
 /// The destinations that the guest may connect to, and the names that it may query.
@@ -111,6 +112,31 @@ impl Policy {
             return true;
         }
         denial.is_none() && self.reach == DefaultPolicy::Outbound && !self.evades_names(port)
+    }
+
+    /// Returns the reason why the guest may not connect to `destination`. `None` if it may, or if the
+    /// address is of no single host.
+    pub(crate) fn refusal(&self, destination: SocketAddrV4) -> Option<Refusal> {
+        let (address, port) = (*destination.ip(), destination.port());
+        if self.allows(destination) || NEVER.iter().any(|range| range.contains(&address)) {
+            return None;
+        }
+        let denies = |rule: &Rule| rule.range_of(address, port).is_some();
+        Some(if self.deny.iter().any(denies) {
+            Refusal::Rule
+        } else if (self.is_own)(address) || address.is_loopback() {
+            Refusal::Host
+        } else if let Some(denial) = self.denial(address) {
+            if address.is_link_local() || denial.bits == 32 {
+                Refusal::Metadata
+            } else {
+                Refusal::Range(range_name(address))
+            }
+        } else if self.reach == DefaultPolicy::Outbound {
+            Refusal::Resolver
+        } else {
+            Refusal::Unlisted
+        })
     }
 
     /// Returns true if the guest may query `name`.

@@ -35,7 +35,7 @@ pub enum InvalidRule {
         rule: String,
     },
     /// The rule names IPv6 addresses, which sandboxes do not support.
-    #[error("'{rule}' is an IPv6 address, and the network of a sandbox has IPv4 alone")]
+    #[error("'{rule}' is an IPv6 address, but the network of a sandbox supports only IPv4")]
     Ipv6 {
         /// The rule that was refused.
         rule: String,

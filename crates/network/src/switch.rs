@@ -23,6 +23,7 @@ use crate::packet::{FlowKey, Kind, Packet};
 use crate::policy::Policy;
 use crate::published::{Arrival, ArrivedBy};
 use crate::queue::{Receiver, Waiting};
+use crate::refusals::Refusals;
 use crate::replies;
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
@@ -39,6 +40,7 @@ pub(crate) struct Switch {
     /// ones.
     buffers: Budget,
     arrivals_buffers: Budget,
+    refusals: Refusals,
 }
 
 /// The destination of a flow that the guest opens.
@@ -63,6 +65,7 @@ impl Switch {
             udp: Flows::new(UDP_FLOWS_MAX, queued),
             buffers: Budget::new(TCP_BUFFERS_BYTES),
             arrivals_buffers: Budget::new(TCP_BUFFERS_BYTES),
+            refusals: Refusals::default(),
         }
     }
 
@@ -203,7 +206,7 @@ impl Switch {
 
     /// Returns the target of the guest's packets to `remote`. The gateway stands for the host's
     /// loopback.
-    fn target(&self, remote: SocketAddrV4) -> Target {
+    fn target(&mut self, remote: SocketAddrV4) -> Target {
         let address = match *remote.ip() {
             GATEWAY_ADDRESS if remote.port() == DNS_PORT => return Target::Names,
             GATEWAY_ADDRESS => Ipv4Addr::LOCALHOST,
@@ -213,6 +216,7 @@ impl Switch {
         if self.policy.allows(address) {
             Target::Host(address)
         } else {
+            self.refusals.tell(&self.policy, address);
             Target::Denied
         }
     }

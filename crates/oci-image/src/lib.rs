@@ -34,8 +34,8 @@ pub use child::{ChildConfig, ChildConfigError, Instruction, InvalidInstruction};
 pub use digest::{Digest, HEX_DIGITS, Hasher, InvalidDigest};
 pub use documents::{
     ConfigFile, Descriptor, Document, HistoryEntry, Image, ImageConfig, IndexEntry, Layer,
-    Manifest, ManifestError, RawDescriptor, check_document, history, make_manifest, media_type,
-    select,
+    Manifest, ManifestError, RawDescriptor, candidates, check_document, history, make_manifest,
+    media_type,
 };
 pub use excerpt::excerpt;
 pub use platform::{InvalidPlatform, Platform};

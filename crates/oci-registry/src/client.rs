@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::address::Address;
-use super::credentials::{Credential, CredentialSource};
+use super::credentials::{Credential, CredentialSource, CredentialsError};
 use super::error::RegistryError;
 use super::limits::RegistryLimits;
 use super::retry_listener::RetryListener;
@@ -35,8 +35,23 @@ impl Client<'_> {
         if address.is_mirror && matches!(self.credentials, CredentialSource::Given(_)) {
             return Ok(None);
         }
-        let found = self.credentials.find(&address.name, repository).await;
-        found.map_err(|source| RegistryError::Credentials {
+        let source = match self.credentials.find(&address.name, repository).await {
+            Ok(found) => return Ok(found),
+            Err(source) => source,
+        };
+        // As docker does: most images are public, and configs come from other machines.
+        if let CredentialsError::HelperMissing {
+            has_login: false, ..
+        } = source
+        {
+            let remedy = source.hint().unwrap_or_default();
+            let registry = &address.name;
+            self.listener.warning(&format!(
+                "{registry} is used without a login: {source}; {remedy}"
+            ));
+            return Ok(None);
+        }
+        Err(RegistryError::Credentials {
             registry: address.name.clone(),
             source,
         })

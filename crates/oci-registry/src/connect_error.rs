@@ -19,7 +19,7 @@ pub enum ConnectError {
     #[error("the connection was refused")]
     Refused,
     /// No network of this host leads there.
-    #[error("no network leads to it")]
+    #[error("it is unreachable from this host")]
     NoRoute(#[source] io::Error),
     /// Nobody answered in time.
     #[error("it did not answer in time")]

@@ -1,28 +1,44 @@
 //! Docker's credential helpers: programs that keep credentials, named `docker-credential-*`.
 
 use std::io;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
 use oci_image::excerpt;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::Command;
+use tokio::process::{ChildStderr, Command};
 
 use super::credentials::{Credential, CredentialsError};
 
-/// Timeout for a credential helper, which may ask the user.
-const TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout for a credential helper. It may ask the user, who finds the window within 30 s; a helper that
+/// waits for a desktop that does not exist is then killed.
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest output of a helper, in bytes.
 const ANSWER_MAX_BYTES: u64 = 1 << 20;
+/// The most bytes of a helper's standard error that are kept: one line of a message.
+const STDERR_MAX_BYTES: usize = 1024;
 /// Name of the user whose password is an identity token.
 const TOKEN_USER: &str = "<token>";
 /// Part of the message of a helper that has no credential for a registry.
 const NOT_FOUND: &str = "credentials not found";
 
-/// A helper, by its name without `docker-credential-`.
+/// A credential helper.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CredentialHelper(String);
+pub(super) struct CredentialHelper {
+    /// Name without `docker-credential-`.
+    name: String,
+    /// File name of the program, which is found in `$PATH`.
+    program: PathBuf,
+    timeout: Duration,
+}
+
+/// The end of a helper's run.
+struct Answer {
+    has_succeeded: bool,
+    stdout: Vec<u8>,
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -44,11 +60,15 @@ struct Kept<'a> {
 impl CredentialHelper {
     /// Returns the helper with this name; `None` for an empty name, which stands for none.
     pub(super) fn named(name: &str) -> Option<Self> {
-        (!name.is_empty()).then(|| Self(name.to_owned()))
+        (!name.is_empty()).then(|| Self {
+            name: name.to_owned(),
+            program: format!("docker-credential-{name}").into(),
+            timeout: TIMEOUT,
+        })
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.0
+        &self.name
     }
 
     /// Returns the credential for a key; `None` if the helper has none.
@@ -94,56 +114,185 @@ impl CredentialHelper {
     /// Runs the helper. Returns its output; `None` if it has no credential.
     async fn ask(&self, action: &str, input: &[u8]) -> Result<Option<Vec<u8>>, CredentialsError> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        if !self.0.bytes().all(plain) {
+        if !self.name.bytes().all(plain) {
             return Err(CredentialsError::HelperName {
-                helper: excerpt(&self.0),
+                helper: excerpt(&self.name),
             });
         }
-        let late = |_| self.cannot(io::ErrorKind::TimedOut.into());
-        let answer = tokio::time::timeout(TIMEOUT, self.run(action, input));
-        let (succeeded, output) = answer
-            .await
-            .map_err(late)?
-            .map_err(|error| self.cannot(error))?;
-        if succeeded {
-            return Ok(Some(output));
+        let mut stderr = Vec::new();
+        let answer = tokio::time::timeout(self.timeout, self.run(action, input, &mut stderr)).await;
+        let answer = match answer {
+            Ok(answer) => answer.map_err(|error| self.cannot(error))?,
+            Err(_) => {
+                return Err(CredentialsError::HelperTimeout {
+                    helper: self.name.clone(),
+                    timeout_s: self.timeout.as_secs(),
+                    message: message(&[], &stderr),
+                });
+            }
+        };
+        if answer.has_succeeded {
+            return Ok(Some(answer.stdout));
         }
-        let message = String::from_utf8_lossy(&output);
-        if message.contains(NOT_FOUND) {
+        if String::from_utf8_lossy(&answer.stdout).contains(NOT_FOUND) {
             return Ok(None);
         }
         Err(CredentialsError::HelperFailed {
-            helper: self.0.clone(),
-            message: excerpt(message.trim()),
+            helper: self.name.clone(),
+            message: message(&answer.stdout, &stderr),
         })
     }
 
-    async fn run(&self, action: &str, input: &[u8]) -> io::Result<(bool, Vec<u8>)> {
-        let mut child = Command::new(format!("docker-credential-{}", self.0))
+    /// Runs the helper, which is killed if the future is dropped. What it writes to standard error
+    /// is kept from the moment that it comes.
+    async fn run(&self, action: &str, input: &[u8], stderr: &mut Vec<u8>) -> io::Result<Answer> {
+        let mut child = Command::new(&self.program)
             .arg(action)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // If the helper does not read its input, its exit status reports the failure.
-            let _ = stdin.write_all(input).await;
-        }
-        let mut output = Vec::new();
-        if let Some(stdout) = child.stdout.take() {
-            stdout
-                .take(ANSWER_MAX_BYTES)
-                .read_to_end(&mut output)
-                .await?;
-        }
-        Ok((child.wait().await?.success(), output))
+        let (stdin, mut stdout) = (child.stdin.take(), Vec::new());
+        let write = async {
+            if let Some(mut stdin) = stdin {
+                // If the helper does not read its input, its exit status reports the failure.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let answer = child.stdout.take();
+        let read = async {
+            match answer {
+                Some(answer) => answer.take(ANSWER_MAX_BYTES).read_to_end(&mut stdout).await,
+                None => Ok(0),
+            }
+        };
+        let (_, read, errors) = tokio::join!(write, read, keep(child.stderr.take(), stderr));
+        read.and(errors)?;
+        Ok(Answer {
+            has_succeeded: child.wait().await?.success(),
+            stdout,
+        })
     }
 
     fn cannot(&self, source: io::Error) -> CredentialsError {
         CredentialsError::Helper {
-            helper: self.0.clone(),
+            helper: self.name.clone(),
             source,
         }
+    }
+}
+
+/// Reads a helper's standard error to its end, and keeps the beginning.
+async fn keep(stderr: Option<ChildStderr>, kept: &mut Vec<u8>) -> io::Result<()> {
+    let Some(mut stderr) = stderr else {
+        return Ok(());
+    };
+    let mut buffer = [0; 1024];
+    loop {
+        let count = stderr.read(&mut buffer).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        let room = STDERR_MAX_BYTES.saturating_sub(kept.len()).min(count);
+        kept.extend_from_slice(&buffer[..room]);
+    }
+}
+
+/// Returns what a helper says of its failure, on one line.
+fn message(stdout: &[u8], stderr: &[u8]) -> String {
+    let said = [stdout, stderr].map(|bytes| excerpt(String::from_utf8_lossy(bytes).trim()));
+    let said: Vec<&str> = said
+        .iter()
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+        .collect();
+    match said[..] {
+        [] => String::new(),
+        _ => format!(": {}", said.join("; ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use fs_err as fs;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Returns a helper that runs these lines of shell.
+    fn helper(script: &str, timeout: Duration) -> (TempDir, CredentialHelper) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().expect("a directory");
+        let program = directory.path().join("helper");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("written");
+        let mode = std::fs::Permissions::from_mode(0o755);
+        fs::set_permissions(&program, mode).expect("executable");
+        let name = "test".to_owned();
+        let helper = CredentialHelper {
+            name,
+            program,
+            timeout,
+        };
+        (directory, helper)
+    }
+
+    async fn failure(script: &str) -> String {
+        let (_directory, helper) = helper(script, Duration::from_secs(20));
+        helper.get("a.io").await.expect_err("it fails").to_string()
+    }
+
+    #[tokio::test]
+    async fn what_a_failing_helper_says_is_kept_on_one_short_line() {
+        let start = "the credential helper docker-credential-test failed";
+        assert_eq!(failure("exit 1").await, start);
+        assert_eq!(
+            failure("echo locked; printf 'no bus\\033[31m' >&2; exit 1").await,
+            format!("{start}: locked; no bus\\u{{1b}}[31m")
+        );
+        let long = failure("head -c 3000000 /dev/zero | tr '\\0' x >&2; exit 1").await;
+        assert!(long.len() < 300, "{}", long.len());
+    }
+
+    #[tokio::test]
+    async fn a_helper_without_a_credential_is_no_failure() {
+        let script = "echo 'credentials not found in native keychain'; echo noise >&2; exit 1";
+        let (_directory, helper) = helper(script, Duration::from_secs(20));
+        assert_eq!(helper.get("a.io").await.expect("an answer"), None);
+    }
+
+    #[tokio::test]
+    async fn a_helper_that_hangs_is_killed() {
+        let timeout = Duration::from_millis(300);
+        let (directory, helper) = helper(
+            "echo $$ > \"$0.pid\"; echo asking >&2; exec sleep 600",
+            timeout,
+        );
+        let start = Instant::now();
+        let error = helper.get("a.io").await.expect_err("too late").to_string();
+        assert!(start.elapsed() < Duration::from_secs(60));
+        assert!(
+            error.contains("did not answer within 0 s: asking"),
+            "{error}"
+        );
+        let pid = fs::read_to_string(directory.path().join("helper.pid")).expect("its number");
+        let proc = format!("/proc/{}/stat", pid.trim());
+        // Tokio reaps the killed process in the background.
+        for _ in 0..200 {
+            match fs::read_to_string(&proc) {
+                Ok(stat) if !stat.contains(") Z ") => {}
+                _ => return,
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        panic!("process {pid} still runs");
+    }
+
+    #[test]
+    fn a_user_has_half_a_minute() {
+        let helper = CredentialHelper::named("test").expect("a name");
+        assert_eq!(helper.timeout, Duration::from_secs(30));
     }
 }

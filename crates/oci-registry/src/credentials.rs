@@ -88,7 +88,7 @@ pub enum CredentialsError {
         member: &'static str,
     },
     /// There is no directory for the docker config.
-    #[error("there is no directory for the docker config: this user has no home")]
+    #[error("cannot find the docker config: this user has no home directory")]
     NoDirectory,
     /// The docker config cannot be written. The old one is kept.
     #[error("cannot write the docker config {}", .path.display())]
@@ -99,14 +99,49 @@ pub enum CredentialsError {
         #[source]
         source: io::Error,
     },
+    /// The config names a helper that does not exist.
+    #[error("docker-credential-{helper}, which {} names, is not installed", .config.display())]
+    HelperMissing {
+        /// Name of the helper, without `docker-credential-`.
+        helper: String,
+        /// Path of the config.
+        config: PathBuf,
+        /// True if the config says that the helper keeps a login for the registry.
+        has_login: bool,
+    },
+    /// A helper did not end in time, and was killed.
+    #[error(
+        "the credential helper docker-credential-{helper} did not answer within {timeout_s} s{message}"
+    )]
+    HelperTimeout {
+        /// Name of the helper, without `docker-credential-`.
+        helper: String,
+        /// Timeout, in seconds.
+        timeout_s: u64,
+        /// Output of the helper behind a colon, shortened and escaped; empty if it wrote nothing.
+        message: String,
+    },
     /// A helper reported a failure.
-    #[error("the credential helper docker-credential-{helper} failed: {message}")]
+    #[error("the credential helper docker-credential-{helper} failed{message}")]
     HelperFailed {
         /// Name of the helper, without `docker-credential-`.
         helper: String,
-        /// Output of the helper, shortened and escaped.
+        /// Output of the helper behind a colon, shortened and escaped; empty if it wrote nothing.
         message: String,
     },
+}
+
+impl CredentialsError {
+    /// Returns a hint for the user; `None` if there is no remedy.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::HelperMissing { helper, config, .. } => Some(format!(
+                "install docker-credential-{helper}, or remove it from {}",
+                config.display()
+            )),
+            _ => None,
+        }
+    }
 }
 
 impl CredentialSource {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -29,6 +29,9 @@ pub(super) struct DockerConfig {
     auths: BTreeMap<String, Auth>,
     creds_store: Option<String>,
     cred_helpers: BTreeMap<String, String>,
+    /// Path of the file.
+    #[serde(skip)]
+    path: PathBuf,
 }
 
 #[derive(Default, Clone, Deserialize)]
@@ -72,14 +75,16 @@ impl DockerConfig {
     /// Reads a config, whose file may have any name; `None` if there is none.
     pub(super) fn read_file(path: &Path) -> Result<Option<Self>, CredentialsError> {
         match fs::read(path) {
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes)
-                    .map(Some)
-                    .map_err(|source| CredentialsError::Parse {
-                        path: path.to_owned(),
-                        source,
-                    })
-            }
+            Ok(bytes) => match serde_json::from_slice::<Self>(&bytes) {
+                Ok(config) => Ok(Some(Self {
+                    path: path.to_owned(),
+                    ..config
+                })),
+                Err(source) => Err(CredentialsError::Parse {
+                    path: path.to_owned(),
+                    source,
+                }),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(CredentialsError::Io(error)),
         }
@@ -134,13 +139,12 @@ impl DockerConfig {
         registry: &str,
         repository: Option<&str>,
     ) -> Result<Option<Credential>, CredentialsError> {
-        let key = key(registry);
         let of_repository = repository.and_then(|it| self.of_repository(registry, it));
         if let Some(helper) = self
             .own_helper(registry)
             .filter(|_| of_repository.is_none())
         {
-            return helper.get(key).await;
+            return self.ask(&helper, registry).await;
         }
         let own = of_repository
             .or_else(|| self.of_registry(registry))
@@ -148,8 +152,29 @@ impl DockerConfig {
             .transpose()?
             .flatten();
         match (own, self.store()) {
-            (None, Some(store)) => store.get(key).await,
+            (None, Some(store)) => self.ask(&store, registry).await,
             (own, _) => Ok(own),
+        }
+    }
+
+    /// Asks a helper for the credential of a registry.
+    async fn ask(
+        &self,
+        helper: &CredentialHelper,
+        registry: &str,
+    ) -> Result<Option<Credential>, CredentialsError> {
+        match helper.get(key(registry)).await {
+            Err(CredentialsError::Helper { helper, source })
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                // Docker leaves an empty entry in the file for each login that a helper keeps.
+                Err(CredentialsError::HelperMissing {
+                    helper,
+                    config: self.path.clone(),
+                    has_login: self.of_registry(registry).is_some(),
+                })
+            }
+            outcome => outcome,
         }
     }
 }
@@ -295,11 +320,15 @@ mod tests {
             .expect_err("broken")
             .to_string();
         assert!(error.contains("a.io"), "{error}");
-        let helper = config(r#"{"credHelpers":{"a.io":"msb-has-no-such-helper"}}"#);
-        assert!(matches!(
-            helper.find("a.io", None).await,
-            Err(CredentialsError::Helper { .. })
-        ));
+        let missing = r#"{"credHelpers":{"a.io":"msb-has-no-such-helper"},"credsStore":"msb-has-none","auths":{"b.io":{}}}"#;
+        for (registry, expected) in [("a.io", false), ("b.io", true), ("c.io", false)] {
+            let found = config(missing).find(registry, None).await;
+            let has_login = match found {
+                Err(CredentialsError::HelperMissing { has_login, .. }) => has_login,
+                other => panic!("{registry}: {other:?}"),
+            };
+            assert_eq!(has_login, expected, "{registry}");
+        }
         let none = config(r#"{"credHelpers":{"a.io":""},"credsStore":""}"#);
         assert!(none.helper("a.io").is_none());
         let path = config(r#"{"credsStore":"../../bin/sh"}"#);

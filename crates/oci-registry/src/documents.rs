@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
 use oci_image::{
-    ConfigFile, Descriptor, Digest, Document, Image, Manifest, ManifestError, Platform, Reference,
-    check_document, media_type, select,
+    ConfigFile, Descriptor, Digest, Document, Image, ManifestError, Platform, Reference,
+    candidates, check_document, media_type,
 };
 use oci_layers::{Exceeded, Limit};
 
@@ -12,32 +12,97 @@ use super::error::RegistryError;
 /// An image, and the addresses of its layers outside of the registry, by digest.
 pub(super) type FoundImage = (Image, BTreeMap<Digest, Vec<String>>);
 
+/// The most documents that are fetched for one image. An index may list artifacts beside an image, which
+/// only their manifests tell apart; 16 are a signature, a bill of materials and the like, many times.
+const DOCUMENTS_MAX: usize = 16;
+
+/// The search of an index for an image: the manifests still to fetch, the best last.
+struct Search<'a> {
+    wanted: &'a Platform,
+    /// Descriptors with the number of indexes above each.
+    pending: Vec<(Descriptor, usize)>,
+    /// The first error of a document that is of something else.
+    unsuitable: Option<ManifestError>,
+}
+
 impl Endpoint {
-    /// Returns the image of `reference` for the platform, with checked documents.
+    /// Returns the image of `reference` for the platform, with checked documents. Entries of an index that
+    /// are artifacts, or whose configs are for other platforms, are passed over.
     pub(super) async fn image(
         &self,
         reference: &Reference,
         wanted: &Platform,
     ) -> Result<FoundImage, RegistryError> {
-        let (digest, manifest) = self.manifest(reference, wanted).await?;
-        let config = self.config(&manifest.config).await?;
-        let image = Image::new(digest, &manifest, config, wanted);
-        Ok((
-            image.map_err(|source| self.bad(source))?,
-            manifest.elsewhere,
-        ))
+        let (mut digest, mut fetched) = self.named(reference).await?;
+        let mut depth = 0;
+        let mut search = Search {
+            wanted,
+            pending: Vec::new(),
+            unsuitable: None,
+        };
+        for _ in 0..DOCUMENTS_MAX {
+            let examined = self.examine(digest, &fetched, depth, &mut search);
+            match examined.await {
+                Ok(Some(found)) => return Ok(found),
+                Ok(None) => {}
+                Err(RegistryError::Manifest { source, .. }) if source.is_unsuitable() => {
+                    search.unsuitable.get_or_insert(source);
+                }
+                Err(error) => return Err(error),
+            }
+            let Some((entry, entry_depth)) = search.pending.pop() else {
+                break;
+            };
+            (digest, depth) = (entry.digest, entry_depth);
+            fetched = self.entry(&entry).await?;
+        }
+        Err(
+            self.bad(search.unsuitable.unwrap_or(ManifestError::Platform {
+                wanted: wanted.clone(),
+                available: Vec::new(),
+            })),
+        )
     }
 
-    async fn manifest(
+    /// Returns the image of a manifest; `None` for an index, whose entries are then pending.
+    async fn examine(
         &self,
-        reference: &Reference,
-        wanted: &Platform,
-    ) -> Result<(Digest, Manifest), RegistryError> {
+        digest: Digest,
+        fetched: &Fetched,
+        depth: usize,
+        search: &mut Search<'_>,
+    ) -> Result<Option<FoundImage>, RegistryError> {
+        let document = Document::parse(&fetched.bytes, fetched.content_type.as_deref());
+        let manifest = match document.map_err(|source| self.bad(source))? {
+            Document::Manifest(manifest) => manifest,
+            Document::Index(entries) => {
+                let limit = self.transport.limits.index_depth;
+                if depth >= limit {
+                    let value = u64::try_from(limit).unwrap_or(u64::MAX);
+                    return Err(self.beyond(Limit::ImageIndexes, value));
+                }
+                let found =
+                    candidates(&entries, search.wanted).map_err(|source| self.bad(source))?;
+                let found = found.into_iter().take(DOCUMENTS_MAX).rev();
+                search
+                    .pending
+                    .extend(found.map(|entry| (entry.descriptor, depth + 1)));
+                return Ok(None);
+            }
+        };
+        let config = self.config(&manifest.config).await?;
+        let image = Image::new(digest, &manifest, config, search.wanted);
+        let image = image.map_err(|source| self.bad(source))?;
+        Ok(Some((image, manifest.elsewhere)))
+    }
+
+    /// Fetches the document that a reference names.
+    async fn named(&self, reference: &Reference) -> Result<(Digest, Fetched), RegistryError> {
         let limit_bytes = self.transport.limits.document_bytes;
         let what = format!("image '{}'", reference.familiar());
         let version = reference.version();
-        let mut fetched = self.document(&what, &version, limit_bytes).await?;
-        let mut digest = Digest::compute(&fetched.bytes);
+        let fetched = self.document(&what, &version, limit_bytes).await?;
+        let digest = Digest::compute(&fetched.bytes);
         if let Some(expected) = reference.digest() {
             let actual = expected.of_same_kind(&fetched.bytes);
             if actual != *expected {
@@ -45,26 +110,17 @@ impl Endpoint {
                 return Err(RegistryError::WrongManifest { expected, actual });
             }
         }
-        let limit = self.transport.limits.index_depth;
-        for _ in 0..=limit {
-            let document = Document::parse(&fetched.bytes, fetched.content_type.as_deref());
-            let entries = match document.map_err(|source| self.bad(source))? {
-                Document::Manifest(manifest) => return Ok((digest, manifest)),
-                Document::Index(entries) => entries,
-            };
-            let entry = select(&entries, wanted)
-                .map_err(|source| self.bad(source))?
-                .descriptor;
-            self.check_size(&entry)?;
-            digest = entry.digest;
-            let version = digest.to_string();
-            let what = format!("manifest {version}");
-            fetched = self.document(&what, &version, entry.size_bytes).await?;
-            check_document("manifest", &fetched.bytes, &entry)
-                .map_err(|source| self.bad(source))?;
-        }
-        let value = u64::try_from(limit).unwrap_or(u64::MAX);
-        Err(self.beyond(Limit::ImageIndexes, value))
+        Ok((digest, fetched))
+    }
+
+    /// Fetches and checks the document of an index's entry.
+    async fn entry(&self, entry: &Descriptor) -> Result<Fetched, RegistryError> {
+        self.check_size(entry)?;
+        let version = entry.digest.to_string();
+        let what = format!("manifest {version}");
+        let fetched = self.document(&what, &version, entry.size_bytes).await?;
+        check_document("manifest", &fetched.bytes, entry).map_err(|source| self.bad(source))?;
+        Ok(fetched)
     }
 
     /// Fetches the document of a tag or a digest, called `what` in messages.

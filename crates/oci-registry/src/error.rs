@@ -84,8 +84,8 @@ pub enum RegistryError {
     },
     /// A layer is outside of its registry, at an address that msb does not use.
     #[error(
-        "the manifest says that the layer is at '{address}', and outside of the registry msb \
-         downloads over https alone"
+        "the manifest says that the layer is at '{address}', but outside the registry msb \
+         downloads only over https"
     )]
     Foreign {
         /// The address, shortened and escaped.
@@ -338,6 +338,7 @@ impl RegistryError {
             Self::Status { status: 429, .. } => Some(
                 "the registry limits the number of requests: log in, or try again later".to_owned(),
             ),
+            Self::Credentials { source, .. } => source.hint(),
             Self::Cut { .. } | Self::Short { .. } | Self::Stalled { .. } | Self::Slow { .. } => {
                 Some("check the network and try again; complete layers are kept".to_owned())
             }

@@ -96,14 +96,13 @@ impl LoginError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Refused { registry, .. } => Some(format!(
-                "check the user name and the password; {registry} may want an access token in place \
-                 of the password"
+                "check the user name and the password; {registry} may require an access token \
+                 instead of the password"
             )),
             Self::Registry { source, .. } => source.hint(),
-            Self::Name { .. } => Some(
-                "name it as in the names of images, for example ghcr.io or localhost:5000"
-                    .to_owned(),
-            ),
+            Self::Name { .. } => {
+                Some("write it as in image names, for example ghcr.io or localhost:5000".to_owned())
+            }
             Self::Credential { .. } | Self::Store { .. } => None,
         }
     }

@@ -13,13 +13,19 @@ pub struct Retry<'a> {
     pub after: Duration,
 }
 
-/// A receiver of the notices that a request is repeated.
+/// A receiver of the notices that a request is repeated, and of warnings.
 pub trait RetryListener: Debug + Send + Sync {
     /// Receives a notice.
     fn retrying(&self, retry: &Retry<'_>);
+
+    /// Receives a fact that the user may want to change: a clause without a full stop. The same one may
+    /// come several times.
+    fn warning(&self, message: &str);
 }
 
 /// Ignores all notices.
 impl RetryListener for () {
     fn retrying(&self, _: &Retry<'_>) {}
+
+    fn warning(&self, _: &str) {}
 }

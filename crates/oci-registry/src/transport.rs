@@ -339,7 +339,7 @@ pub(super) fn location(url: &Url, response: &Response) -> Result<Url, &'static s
         return Err("its Location is not a valid address");
     };
     match (url.scheme(), next.scheme()) {
-        ("https", "http") => Err("it leads from TLS to plain text"),
+        ("https", "http") => Err("it redirects from TLS to plain text"),
         (_, "http" | "https") => Ok(without_credentials(next)),
         _ => Err("its Location is not an HTTP address"),
     }

@@ -7,6 +7,14 @@ pub enum OpenError {
     /// The upper disk cannot be read.
     #[error("cannot read the upper disk")]
     ReadUpper(#[source] ext4_writer::ReadError),
+    /// The upper disk's metadata takes too much memory.
+    #[error(
+        "the upper disk's metadata takes more than {limit_bytes} bytes of memory, the limit (disk-metadata)"
+    )]
+    UpperMemory {
+        /// The limit, in bytes.
+        limit_bytes: u64,
+    },
     /// The image's metadata is not EROFS.
     #[error("cannot open the image's metadata")]
     Lower(#[source] erofs_writer::OpenError),

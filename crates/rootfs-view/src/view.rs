@@ -1,7 +1,8 @@
 use std::convert::Infallible;
 use std::io::{self, Read as _};
 
-use fstree::{InodeId, ReadAt, Segment, Tree};
+use ext4_writer::{METADATA_MAX_BYTES, ReadError};
+use fstree::{Directory, InodeId, ReadAt, Segment, Tree};
 
 use crate::content::segments;
 use crate::error::{ContentError, OpenError, ResolveError};
@@ -9,6 +10,24 @@ use crate::image::shown_image;
 use crate::merge::{Merged, merge};
 use crate::resolve::resolve;
 use crate::{Content, Origin};
+
+/// Opens the disk of a sandbox, whose guest may have written any block of it.
+fn open_disk<R: ReadAt>(disk: R, metadata_bytes: u64) -> Result<ext4_writer::Image<R>, OpenError> {
+    let opened = ext4_writer::Image::open_within(disk, metadata_bytes);
+    opened.map_err(|error| match error {
+        ext4_writer::OpenError::Read(ReadError::Memory { limit_bytes }) => {
+            OpenError::UpperMemory { limit_bytes }
+        }
+        error => OpenError::Upper(error),
+    })
+}
+
+fn read_error(error: ReadError) -> OpenError {
+    match error {
+        ReadError::Memory { limit_bytes } => OpenError::UpperMemory { limit_bytes },
+        error => OpenError::ReadUpper(error),
+    }
+}
 
 /// A root filesystem as overlayfs shows it.
 #[derive(Debug)]
@@ -33,9 +52,23 @@ impl<R: ReadAt> View<R> {
     /// # Errors
     /// If a disk cannot be read or is not a sandbox's.
     pub fn open(upper: R, fsmeta: R, layers: Vec<R>) -> Result<Self, OpenError> {
-        let upper = ext4_writer::Image::open(upper).map_err(OpenError::Upper)?;
+        Self::open_within(upper, fsmeta, layers, METADATA_MAX_BYTES)
+    }
+
+    /// Opens a view as [`View::open`] does. The metadata of the upper disk takes about
+    /// `metadata_bytes` of memory at most.
+    ///
+    /// # Errors
+    /// If a disk cannot be read or is not a sandbox's, and if the upper disk's metadata is larger.
+    pub fn open_within(
+        upper: R,
+        fsmeta: R,
+        layers: Vec<R>,
+        metadata_bytes: u64,
+    ) -> Result<Self, OpenError> {
+        let upper = open_disk(upper, metadata_bytes)?;
         let lower = erofs_writer::Image::open(fsmeta).map_err(OpenError::Lower)?;
-        let upper_tree = upper.read_tree().map_err(OpenError::ReadUpper)?;
+        let upper_tree = upper.read_tree().map_err(read_error)?;
         let (lower_tree, numbers) = lower.read_numbered_tree().map_err(OpenError::ReadLower)?;
         let merged = merge(&upper_tree, &lower_tree, &numbers)?;
         Ok(Self {
@@ -47,13 +80,18 @@ impl<R: ReadAt> View<R> {
     }
 
     /// Reads all metadata of a native root, and of the image that it was made of. The image is not below it:
-    /// every inode is the upper disk's alone.
+    /// every inode is the upper disk's alone. The root's metadata takes about `metadata_bytes` of memory at most.
     ///
     /// # Errors
-    /// If a disk cannot be read.
-    pub fn open_native(root: R, fsmeta: R, layers: Vec<R>) -> Result<Self, OpenError> {
-        let upper = ext4_writer::Image::open(root).map_err(OpenError::Upper)?;
-        let tree = upper.read_tree().map_err(OpenError::ReadUpper)?;
+    /// If a disk cannot be read, or the root's metadata is larger.
+    pub fn open_native(
+        root: R,
+        fsmeta: R,
+        layers: Vec<R>,
+        metadata_bytes: u64,
+    ) -> Result<Self, OpenError> {
+        let upper = open_disk(root, metadata_bytes)?;
+        let tree = upper.read_tree().map_err(read_error)?;
         let Ok(tree) = tree.try_map(|data| Ok::<_, Infallible>(Content::Upper(data)));
         let merged = Merged {
             origins: vec![Origin::upper(None); tree.len()],
@@ -85,6 +123,24 @@ impl<R: ReadAt> View<R> {
     pub fn tree(&self) -> &Tree<Content> {
         let above = self.sandbox.as_ref();
         above.map_or(&self.image, |above| &above.merged.tree)
+    }
+
+    /// Removes a name from [`View::tree`] if it leads to an empty directory that the upper disk alone has.
+    /// Returns true if the name was removed. The disks and the image's tree keep what they have.
+    pub fn leave_out_empty(&mut self, parent: &[u8], name: &[u8]) -> bool {
+        let Some(Above { merged, .. }) = &mut self.sandbox else {
+            return false;
+        };
+        let (tree, origins) = (&mut merged.tree, &merged.origins);
+        let Ok(parent) = resolve(tree, parent, true) else {
+            return false;
+        };
+        let Some(id) = tree.lookup(parent, name) else {
+            return false;
+        };
+        let origin = origins[id.index()];
+        let is_empty = tree.directory(id).is_some_and(Directory::is_empty);
+        is_empty && origin.is_upper && origin.lower.is_none() && tree.unlink(parent, name).is_some()
     }
 
     /// Returns the tree of the image's files, as an empty upper disk would show it.

@@ -12,6 +12,10 @@ use crate::at_rest::DiskAtRest;
 use crate::sandbox::{ReadLock, UpperPool};
 use crate::{Home, NoOverlay, Sandbox, SandboxAtRest};
 
+/// The directory that the agent makes on the writable disk at each start, to mount its own ones there: its
+/// parent and its name. It is no file of the sandbox.
+const OWN_DIRECTORY: (&[u8], &[u8]) = (b"/run", b"msb");
+
 /// The disks of a sandbox at rest, or of an image alone, as one filesystem. A stopped sandbox cannot
 /// be started and the image cannot be removed while this value lives.
 #[derive(Debug)]
@@ -45,6 +49,13 @@ pub enum DisksError {
     View(#[from] rootfs_view::OpenError),
 }
 
+impl DisksError {
+    /// Returns true if the metadata of the writable disk takes more memory than its limit.
+    pub const fn is_beyond_limit(&self) -> bool {
+        matches!(self, Self::View(rootfs_view::OpenError::UpperMemory { .. }))
+    }
+}
+
 impl Disks {
     /// Opens the disks of a sandbox at rest.
     pub(crate) fn of_sandbox(at_rest: SandboxAtRest, home: &Home) -> Result<Self, DisksError> {
@@ -61,6 +72,16 @@ impl Disks {
         })
     }
 
+    /// Opens the files that a sandbox began with, on a copy of its upper disk.
+    pub(crate) fn of_base(
+        sandbox: &Sandbox,
+        base: fs::File,
+        home: &Home,
+    ) -> Result<Self, DisksError> {
+        let base = DiskReader::File(base.into_parts().0);
+        Self::with_upper(sandbox, base, home)
+    }
+
     /// Opens the disks of a sandbox whose lock the caller holds.
     pub(crate) fn of_locked(sandbox: &Sandbox, home: &Home) -> Result<Self, DisksError> {
         Self::with_upper(sandbox, open_upper(sandbox)?, home)
@@ -75,10 +96,13 @@ impl Disks {
         let open_view = if sandbox.spec.native_root {
             View::open_native
         } else {
-            View::open
+            View::open_within
         };
+        let mut view = open_view(upper, fsmeta, layers, home.disk_metadata_bytes())?;
+        let (above, name) = OWN_DIRECTORY;
+        view.leave_out_empty(above, name);
         Ok(Self {
-            view: open_view(upper, fsmeta, layers)?,
+            view,
             image,
             _lock: None,
             _lease: lease,

@@ -113,6 +113,7 @@ impl Origin {
             upper_bytes: source.upper_bytes.max(self.size_bytes()),
             remove_when_stopped: false,
             removed_with_owner: false,
+            last_snapshot_number: 0,
             // A name that the source was given is in its files, and has to be replaced there.
             hostname: source.hostname.as_ref().and_then(|_| name.parse().ok()),
             network,

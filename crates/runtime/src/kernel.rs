@@ -1,5 +1,5 @@
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -155,7 +155,9 @@ impl Kernel {
             path: source.clone(),
             source: source_error,
         };
-        let bytes = fs::read(&source).map_err(io_error)?;
+        let mut bytes = Vec::new();
+        let mut file = durable_files::open_regular(&source).map_err(io_error)?;
+        file.read_to_end(&mut bytes).map_err(io_error)?;
         let wrapped = guest_kernel::wrap(&bytes, architecture);
         let wrapped = wrapped.map_err(|error| KernelError::Unusable {
             path: source.clone(),

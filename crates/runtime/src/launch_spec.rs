@@ -107,8 +107,8 @@ pub enum LaunchSpecError {
     Io(#[source] io::Error),
     /// The client that wrote the file is of another build than this program.
     #[error(
-        "the launch spec has format {found}, this msb runs format {known}; let the client start the \
-        msb that it came with, or install both in one version"
+        "the launch spec has format {found}, this msb runs format {known}; let the client start \
+        the msb that it came with, or install the same version of both"
     )]
     Format {
         /// The format in the file.

@@ -28,6 +28,7 @@ mod home;
 mod host_authorities;
 mod hostname;
 mod kernel;
+mod kernel_word;
 mod launch_spec;
 mod lifetime;
 mod mounts;
@@ -39,6 +40,7 @@ mod plain_name;
 mod process;
 mod published_ports;
 mod randomness;
+mod removed_files;
 mod root_disk;
 mod sandbox;
 mod snapshots;
@@ -46,6 +48,7 @@ pub mod socket;
 mod stamp;
 mod stats;
 mod stop_signal;
+mod sysctl;
 mod text_log;
 mod timeline;
 mod ulimit;
@@ -58,15 +61,18 @@ pub const BUILD: &str = env!("MSB_BUILD");
 
 pub(crate) use allocation::allocated_bytes;
 pub use apply::{
-    ApplyError, ApplyOptions, Conflict, ConflictReason, HostAction, HostChanges, Step,
+    ApplyError, ApplyOptions, Conflict, ConflictReason, Effect, HostAction, HostChanges, Marked,
+    Step,
 };
 pub use at_rest::{AtRestError, SandboxAtRest};
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
-pub use commit::{CommitError, CommittedError, LayerLimits, LayerReader, SandboxLayer};
-pub use diff::{ChangedFile, Diff, DiffError, DiffSide};
-pub use discard::DiscardError;
+pub use commit::{
+    CommitError, CommittedError, LayerChoice, LayerLimits, LayerReader, SandboxLayer,
+};
+pub use diff::{ChangeScope, ChangedFile, Diff, DiffError, DiffSide};
+pub use discard::{DiscardError, DiscardOptions, Discarded};
 pub use disk_image::{Filesystem as RootFilesystem, Format as DiskImageFormat};
 pub use disks::DisksError;
 pub use exit::{EndReason, Exit};
@@ -90,13 +96,14 @@ pub use native_root::NativeRootError;
 pub use output_log::{LogReader, LogRecord, LogStream, LogWriter};
 pub use parts::{MachineParts, machine_parts};
 pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
-pub use process::Process;
+pub use process::{PidNamespace, Process};
 pub use root_disk::{FoundRootDisk, NoOverlay, RootDisk, RootDiskChoice, RootDiskError};
 pub use sandbox::{
-    AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, Job, JobCondition,
-    JobPaths, Limits, Lock, MachineLock, OwnOptions, Owner, RemoveError, RenameError, Resources,
-    Running, Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError, StartOptions, State,
-    Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL, UpdateError, UpperError, UpperPool,
+    AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, ImageUsers, Job,
+    JobCondition, JobPaths, Limits, Listing, Lock, MachineLock, OwnOptions, Owner, RecordError,
+    RemoveError, RenameError, Resources, Running, Sandbox, SandboxId, SandboxPaths, SeenFiles,
+    Spec, StartError, StartOptions, State, Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL,
+    UnreadableSandbox, UpdateError, UpperError, UpperPool,
 };
 pub use snapshots::{
     Consistency, ExportError, ImportError, Imported, InvalidSnapshotName, Origin, RollBackRunning,
@@ -105,6 +112,7 @@ pub use snapshots::{
 };
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
+pub use sysctl::{Sysctl, SysctlError, Sysctls};
 pub use text_log::TextLog;
 pub use timeline::{Mark, Timeline, TimelineError};
 pub use ulimit::{Ulimit, UlimitError};

@@ -11,7 +11,7 @@ use generations::{Base, BaseError, BlockFile, FileBlocks, FileRun};
 use image_store::StoredImage;
 use rootfs_view::Content;
 
-use crate::patches::{NewFile, Patched, Patches};
+use crate::patches::{NewFile, OwnMounts, Patched, Patches};
 use crate::sandbox::{AdoptError, NewDisk, SandboxPaths, UpperPool, upper_options};
 use crate::{Home, Sandbox, Spec, UpperError};
 
@@ -140,7 +140,7 @@ fn native_tree(
         stored.push(content);
         Ok::<_, Infallible>(NewFile::Bytes(Vec::new()))
     });
-    let patched = Patched::new(wanted, patches, spec.network.is_some(), spec.created_s)?;
+    let patched = Patched::new(wanted, patches, OwnMounts::new(spec), spec.created_s)?;
     // The image's files come first in the arena, and none of them is changed: new ones are added.
     let mut stored = stored.into_iter();
     let Ok(tree) = patched.tree.try_map(|new| {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use disk_image::{
     DiskImage, Filesystem, Format, OpenError, RootChoice, RootError, Unsupported, find_root,
 };
+use durable_files::open_regular;
 use fs_err as fs;
 use generations::{Base, ImagePart, Stamp};
 use serde::{Deserialize, Serialize};
@@ -146,11 +147,11 @@ impl RootDiskChoice {
             source,
         };
         let absolute = fs::canonicalize(path).map_err(io_error)?;
-        // Before it is opened: a pipe would be waited for.
-        if !fs::metadata(&absolute).map_err(io_error)?.is_file() {
-            return Err(RootDiskError::NotAFile { path: path.clone() });
-        }
-        let file = fs::File::open(&absolute).map_err(io_error)?.into_parts().0;
+        let file = open_regular(&absolute).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidInput => RootDiskError::NotAFile { path: path.clone() },
+            _ => io_error(source),
+        })?;
+        let file = file.into_parts().0;
         let stamp = Stamp::from(&file.metadata().map_err(io_error)?);
         let image_error = |source| RootDiskError::Image {
             path: path.clone(),
@@ -196,7 +197,7 @@ impl RootDiskChoice {
 pub enum NoOverlay {
     /// The root is a disk image, and there is no image whose files could be compared or read.
     #[error(
-        "the root of sandbox {name} is the disk image {}, whose files only its guest reads",
+        "the root of sandbox {name} is the disk image {}, whose files only its guest can read",
         .path.display()
     )]
     DiskImage {
@@ -207,7 +208,8 @@ pub enum NoOverlay {
     },
     /// The root is native, and has no upper disk with the changes alone.
     #[error(
-        "sandbox {name} has a native root, whose changes do not lie apart from the image's files"
+        "sandbox {name} has a native root, whose changes are not stored separately from the \
+         image's files"
     )]
     Native {
         /// Name of the sandbox.

@@ -133,18 +133,11 @@ pub(crate) fn last_lines(path: &Path, bytes_max: u64) -> Vec<String> {
         .collect()
 }
 
-/// Returns the line as text, with control characters escaped.
+/// Returns the line as text, with hidden characters other than tabs escaped.
 fn printable(line: &[u8]) -> String {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
-    let mut text = String::with_capacity(line.len());
-    for character in String::from_utf8_lossy(line).chars() {
-        if character.is_control() && character != '\t' {
-            text.extend(character.escape_default());
-        } else {
-            text.push(character);
-        }
-    }
-    text
+    let text = String::from_utf8_lossy(line);
+    terminal_text::escaped_lines(&text).into_owned()
 }
 
 #[cfg(test)]
@@ -165,8 +158,8 @@ mod tests {
         let mut next = || log.next_line().expect("read");
         assert_eq!(next().as_deref(), Some("[    0.1] panic"));
         assert_eq!(next(), None);
-        write(b"ing\n");
-        let shown = "\\u{1b}]0;title\\u{7}\u{fffd}\tending";
+        write("ing\u{202e}\n".as_bytes());
+        let shown = "\\u{1b}]0;title\\u{7}\u{fffd}\tending\\u{202e}";
         assert_eq!(next().as_deref(), Some(shown));
         write(b"no end");
         assert_eq!(next(), None);

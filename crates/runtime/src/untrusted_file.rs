@@ -30,7 +30,7 @@ pub(crate) fn open(path: &Path) -> io::Result<Option<fs::File>> {
     if file.metadata()?.is_file() {
         Ok(Some(file))
     } else {
-        Err(nonsense(path, "is no regular file"))
+        Err(nonsense(path, "is not a regular file"))
     }
 }
 

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::error::Error;
 
 use bytes::Bytes;
@@ -8,7 +9,8 @@ use serde_json::{Map, Value};
 /// The failure of an operation.
 ///
 /// `value` is a JSON object: `kind` and `parents` (names of the error tree), `code` (kebab-case),
-/// `message`, `hint` (a string or null), `details` (an object) and `causes` (messages of the
+/// `message`, `hint` (a string or null), `hints` (the same in the words of
+/// a language, by its name: `python`, `typescript`), `details` (an object) and `causes` (messages of the
 /// sources, the nearest first).
 #[derive(Debug, Clone)]
 pub struct Failure {
@@ -27,6 +29,9 @@ pub(crate) struct Description {
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// The hint in the words of each language that has its own.
+    #[serde(default)]
+    pub(crate) hints: BTreeMap<String, Option<String>>,
     pub(crate) details: Map<String, Value>,
     pub(crate) causes: Vec<String>,
 }
@@ -49,7 +54,7 @@ impl Failure {
     #[must_use]
     pub fn client_closed() -> Self {
         let message = "cannot use the client: it is closed";
-        Description::new(ErrorKind::InternalError, message)
+        Description::new(ErrorKind::NotRunning, message)
             .with_code("client-closed")
             .into()
     }
@@ -114,6 +119,7 @@ impl Description {
             code: kind.code(),
             message: message.to_owned(),
             hint: None,
+            hints: BTreeMap::new(),
             details: Map::new(),
             causes: Vec::new(),
         }

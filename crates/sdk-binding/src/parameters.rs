@@ -3,6 +3,9 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 
+/// The most characters of a refused value that a message shows.
+const VALUE_MAX: usize = 60;
+
 /// Reads the parameters of `operation`, whose names are `known`.
 ///
 /// # Errors
@@ -22,11 +25,79 @@ pub(crate) fn parse<P: DeserializeOwned>(
     if let Some(unknown) = object.keys().find(|key| !known.contains(key)) {
         return Err(unknown_field(operation, unknown, known));
     }
-    serde_json::from_value(Value::Object(object)).map_err(|error| {
-        Failure::invalid_argument(&format!(
-            "cannot read the parameters of {operation}: {error}"
-        ))
-    })
+    serde_json::from_value(Value::Object(object.clone()))
+        .map_err(|error| refused::<P>(operation, &object, &error.to_string()))
+}
+
+/// Returns the failure of parameters that cannot be read. It names the one that is wrong.
+fn refused<P: DeserializeOwned>(
+    operation: &str,
+    object: &Map<String, Value>,
+    error: &str,
+) -> Failure {
+    if let Some((_, rest)) = error.split_once("missing field `") {
+        let name = rest.split('`').next().unwrap_or_default();
+        return Failure::invalid_argument(&format!("{operation} needs the parameter '{name}'"));
+    }
+    let is_wrong = |name: &&String| {
+        let mut others = object.clone();
+        others.remove(*name);
+        let missing = format!("missing field `{name}`");
+        match serde_json::from_value::<P>(Value::Object(others)) {
+            Ok(_) => true,
+            Err(without) => without.to_string().starts_with(&missing),
+        }
+    };
+    let Some(name) = object.keys().find(is_wrong) else {
+        return Failure::invalid_argument(&format!(
+            "cannot read the parameters of {operation}: {}",
+            reason(error)
+        ));
+    };
+    Failure::invalid_argument(&format!(
+        "{name} of {operation} cannot be {}: {}",
+        shown(&object[name]),
+        reason(error)
+    ))
+}
+
+/// Returns a value on one line, cut if it is long.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    let mut characters = text.chars().flat_map(|character| {
+        let is_plain = !character.is_control();
+        let plain = is_plain.then_some(character);
+        let escaped = (!is_plain).then(|| character.escape_default());
+        plain.into_iter().chain(escaped.into_iter().flatten())
+    });
+    let mut shown: String = characters.by_ref().take(VALUE_MAX).collect();
+    if characters.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Returns the reason of a refusal in the words of JSON, not of the deserialiser.
+fn reason(error: &str) -> String {
+    let is_of_type = error.starts_with("invalid type: ") || error.starts_with("invalid value: ");
+    let Some((_, expected)) = error.split_once(", expected ").filter(|_| is_of_type) else {
+        return error.to_owned();
+    };
+    let expected = match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65,535",
+        "u32" | "u64" | "usize" => "a whole number from 0",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a string" | "string" | "path string" => "text",
+        "a sequence" => "a list",
+        "a boolean" => "true or false",
+        "a map" => "an object",
+        other if other.starts_with("struct ") => "an object",
+        other if other.contains("enum ") => "one of its words",
+        other => other,
+    };
+    format!("{expected} is expected")
 }
 
 fn unknown_field(operation: &str, unknown: &str, known: &[String]) -> Failure {
@@ -71,6 +142,59 @@ mod tests {
             "files.write has no parameter 'parent': it has path, parents"
         );
         assert_eq!(failure.code(), "invalid-argument");
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_in_plain_words() {
+        let message = |text| parse(text).expect_err(text).message();
+        assert_eq!(
+            message(r#"{"path":1}"#),
+            "path of files.write cannot be 1: text is expected"
+        );
+        assert_eq!(
+            message(r#"{"path":"/a","parents":"yes"}"#),
+            r#"parents of files.write cannot be "yes": true or false is expected"#
+        );
+        assert_eq!(message("{}"), "files.write needs the parameter 'path'");
+        let long = format!(r#"{{"path":["{}"]}}"#, "x".repeat(500));
+        let message = message(&long);
+        assert!(message.chars().count() < 120, "{message}");
+    }
+
+    #[test]
+    fn options_of_a_sandbox_are_refused_without_words_of_the_deserialiser() {
+        let parse = |text: &str| {
+            let names = [
+                "image", "ports", "network", "cpus", "user", "env", "command",
+            ];
+            let names = names.map(str::to_owned);
+            super::parse::<msb_sdk::SandboxOptions>("sandboxes.run", text, &names)
+        };
+        for text in [
+            r#"{"ports":[{"guest_port":"80/tcp"}]}"#,
+            r#"{"ports":{"80":8080}}"#,
+            r#"{"network":"off"}"#,
+            r#"{"network":false}"#,
+            r#"{"cpus":1.5}"#,
+            r#"{"user":1000}"#,
+            r#"{"env":{"A":5}}"#,
+            r#"{"command":["echo",5]}"#,
+            r#"{"command":"ls -l"}"#,
+        ] {
+            let message = parse(text).expect_err(text).message();
+            for word in [
+                "enum", "untagged", "Form", "struct", "u8", "sequence", "variant",
+            ] {
+                assert!(!message.contains(word), "{text}: {message}");
+            }
+            let name = text.split('"').nth(1).expect("a name");
+            assert!(message.starts_with(name), "{text}: {message}");
+        }
+        let off = parse(r#"{"network":"off"}"#).expect_err("no such word");
+        assert!(
+            off.message().contains("outbound, listed or none"),
+            "{off:?}"
+        );
     }
 
     #[test]

@@ -20,7 +20,8 @@
 //! # Rules
 //!
 //! - Every operation is an [`Operation`]: a future that is `Send + 'static`, runs on Tokio, and is
-//!   cancelled when it is dropped. Cancelling a command kills it; cancelling a start leaves nothing.
+//!   cancelled when it is dropped. Cancelling a command kills it; cancelling a start leaves nothing; any
+//!   other change of a sandbox is done as a whole, and the next call on the sandbox waits for it.
 //! - A sandbox from [`Sandboxes::run`] is owned by its handle, and ends with it. Those from
 //!   [`Sandboxes::create`] and [`Sandboxes::get`] are not.
 //! - The library prints nothing, changes nothing of its process, and reads the environment only to
@@ -60,6 +61,7 @@ mod snapshots;
 mod stats;
 #[cfg(test)]
 mod testing;
+mod unfinished;
 mod usage;
 mod values;
 mod version;
@@ -68,16 +70,19 @@ mod volumes;
 
 pub use bytes::Bytes;
 
-pub use apply::{Applied, AppliedChange, ApplyOptions};
+pub use apply::{Applied, AppliedChange, ApplyOptions, MarkedChange};
 pub use client::{Msb, MsbBuilder};
 pub use commit::{CommitOptions, Committed};
-pub use diff::{Change, ChangeKind, ChangedFile, Diff, DiffOptions, Patch, PatchLines, Xattr};
+pub use diff::{
+    Change, ChangeKind, ChangedFile, Diff, DiffOptions, DiscardOptions, DiscardedChange, Patch,
+    PatchLines, Xattr,
+};
 pub use doctor::{Finding, Fix, Severity};
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Face};
 pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
 pub use files::{
-    Copied, CopyOptions, FileInfo, FileStream, FileType, Files, MkdirOptions, ModeChange,
-    RemoveOptions, TarUpload, WriteOptions,
+    Copied, CopyOptions, FileInfo, FileStream, FileType, FileUpload, Files, MkdirOptions,
+    ModeChange, ReadOptions, RemoveOptions, TarUpload, WriteOptions,
 };
 pub use images::{
     DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
@@ -94,9 +99,10 @@ pub use names::Names;
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
-    Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand, NewDirectory, Restart,
-    RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter, SandboxInfo,
-    SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
+    BranchOptions, Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand,
+    NamePattern, NewDirectory, PidNamespace, Restart, RollbackOptions, RolledBack, RootDisk,
+    Sandbox, SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest,
+    SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Maintenance, Settings, VmmChoice};
 pub use snapshot_archives::ImportOptions;

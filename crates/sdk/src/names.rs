@@ -19,7 +19,7 @@ pub struct Names {
 }
 
 impl Msb {
-    /// Returns the names of all objects. Those that cannot be read are left out, and the home is not
+    /// Returns the names of all objects. Images and volumes that cannot be read are left out, and the home is not
     /// changed; its directory has to exist.
     ///
     /// # Errors
@@ -31,15 +31,19 @@ impl Msb {
 }
 
 fn read(shared: &Shared) -> Names {
-    let sandboxes = StoredSandbox::all(shared.home()).unwrap_or_default();
+    let listing = StoredSandbox::list(shared.home()).unwrap_or_default();
+    let unreadable = listing.unreadable.iter();
+    let unreadable = unreadable.map(|sandbox| sandbox.name().to_owned());
     let images = shared.store().ok().map(|store| store.images());
     let images = images.and_then(Result::ok).unwrap_or_default();
     let volumes = StoredVolume::all(shared.home()).unwrap_or_default();
     let volumes = volumes.into_iter().flatten();
     Names {
-        sandboxes: sandboxes
-            .into_iter()
-            .map(|sandbox| sandbox.spec.name)
+        sandboxes: listing
+            .sandboxes
+            .iter()
+            .map(|sandbox| sandbox.spec.name.clone())
+            .chain(unreadable)
             .collect(),
         images: images
             .into_iter()

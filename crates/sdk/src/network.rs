@@ -186,7 +186,10 @@ fn leads_to(published: &[Publish], other: &Publish) -> bool {
 
 /// The forms of a network in JSON.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny and dns"
+)]
 enum NetworkForm {
     Mode(NetworkMode),
     Whole(WholeNetwork),
@@ -353,7 +356,10 @@ impl From<Publish> for Port {
 
 /// The forms of a port in JSON.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a port is text such as 8080:80, or an object with guest_port and host_port"
+)]
 enum PortForm {
     Text(String),
     Whole(WholePort),

@@ -7,7 +7,10 @@ use crate::Error;
 /// An operation, which runs while it is awaited.
 ///
 /// It owns everything that it works with, so it can be sent to another task. Dropping it cancels
-/// it: a command that it runs is killed, a sandbox that it starts is removed, a download stops.
+/// it: a command that it runs is killed, a sandbox that it starts is removed, a download stops. A change of
+/// a sandbox, such as a rollback or a snapshot, is a whole: once begun, it is done in spite of that, a
+/// start is undone, and the next call of this client on the sandbox waits for that. So the runtime has to
+/// live until then; [`Msb::settled`](crate::Msb::settled) waits for all of them.
 #[must_use = "an operation does nothing until it is awaited"]
 pub struct Operation<T>(Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'static>>);
 
@@ -44,6 +47,6 @@ where
         Ok(outcome) => outcome.map_err(Error::from),
         // The runtime is shut down: it drops this operation, whose owner tells why.
         Err(error) if error.is_cancelled() => std::future::pending().await,
-        Err(_) => Err(Error::internal("the work was broken off")),
+        Err(_) => Err(Error::internal("the operation was aborted")),
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
+use crate::error::Hint;
 use crate::{Error, ErrorKind, Settings, Version, version};
 
 /// The name of the program.
@@ -22,7 +23,7 @@ const VERSION_MAX_BYTES: u64 = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Refusal {
     message: String,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
 }
 
 impl Refusal {
@@ -36,7 +37,7 @@ impl Refusal {
     /// Returns the error of the refusal.
     pub(crate) fn error(&self) -> Error {
         let error = Error::new(ErrorKind::VersionMismatch, self.message.as_str());
-        self.hints.iter().fold(error, Error::with_hint)
+        self.hints.iter().cloned().fold(error, Error::with_hint)
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) async fn find(settings: &Settings) -> Result<PathBuf, Error> {
     if settings.is_own_program {
         return Ok(path);
     }
-    check(&path, &ask(&path).await?)?;
+    check(&path, &ask(&path, VERSION_TIMEOUT).await?)?;
     Ok(path)
 }
 
@@ -67,7 +68,14 @@ fn candidate(settings: &Settings) -> Option<PathBuf> {
         return Some(beside);
     }
     let search_path = settings.search_path.as_deref().map(Path::as_os_str);
-    let directories = std::env::split_paths(search_path.unwrap_or(OsStr::new("")));
+    in_search_path(search_path.unwrap_or(OsStr::new("")))
+}
+
+/// Returns the first program in the absolute directories of a `PATH`.
+fn in_search_path(search_path: &OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(search_path);
+    // An empty entry would be the working directory, and so would no PATH at all.
+    let directories = directories.filter(|directory| directory.is_absolute());
     let mut programs = directories.map(|directory| directory.join(NAME));
     programs.find(|path| is_program(path))
 }
@@ -78,13 +86,13 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn missing() -> Error {
-    let message = "the program msb was not found beside this one or in PATH";
+    let message = "the program msb was not found next to this program or in PATH";
     Error::new(ErrorKind::VmmMissing, message)
         .with_hint("install msb, or name it: MSB_PROGRAM=/path/to/msb")
 }
 
 /// Asks a program for its version. Returns the text that it printed.
-async fn ask(path: &Path) -> Result<String, Error> {
+async fn ask(path: &Path, limit: Duration) -> Result<String, Error> {
     let asked = async {
         let mut child = Command::new(path)
             .args(["version", "--format", "json"])
@@ -103,16 +111,27 @@ async fn ask(path: &Path) -> Result<String, Error> {
         child.wait().await?;
         Ok::<_, std::io::Error>(text)
     };
-    match tokio::time::timeout(VERSION_TIMEOUT, asked).await {
+    match tokio::time::timeout(limit, asked).await {
         Ok(Ok(text)) => Ok(text),
+        // It is not UTF-8, so it is no version.
         Ok(Err(error)) if error.kind() == std::io::ErrorKind::InvalidData => Ok(String::new()),
         Ok(Err(error)) => Err(Error::from(error)
             .with_kind(ErrorKind::VmmMissing)
             .context(format!("cannot start {}", path.display()))
             .with_detail("path", path.display().to_string())
             .with_hint("name the program msb: MSB_PROGRAM=/path/to/msb")),
-        Err(_) => Ok(String::new()),
+        Err(_) => Err(silent(path, limit)),
     }
+}
+
+/// Returns the error of a program that did not tell its version in time. It says nothing about the
+/// program: the host may be busy, so the next call asks again.
+fn silent(path: &Path, limit: Duration) -> Error {
+    let (path, limit_s) = (path.display(), limit.as_secs());
+    let message = format!("{path} did not report its version within {limit_s} s");
+    Error::new(ErrorKind::VmmMissing, message)
+        .with_detail("path", path.to_string())
+        .with_hint("try again once the host is less busy, or name the program msb: MSB_PROGRAM=/path/to/msb")
 }
 
 /// Returns true if a program of this version runs what a library of the other describes.
@@ -130,7 +149,7 @@ fn check(path: &Path, text: &str) -> Result<(), Error> {
             .with_hint("install the msb of the same version, or name it: MSB_PROGRAM=/path/to/msb"))
     };
     match serde_json::from_str::<Version>(text) {
-        Err(_) => mismatch(format!("{shown} is another program of the name msb")),
+        Err(_) => mismatch(format!("{shown} is not this project's msb")),
         Ok(found) if found.msb != own.msb => mismatch(format!(
             "{shown} is msb {}, and this library needs {}",
             crate::error::printable(&found.msb),
@@ -169,6 +188,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_slow_program_is_not_taken_for_another_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join(NAME);
+        std::fs::write(&path, "#!/bin/sh\nexec sleep 60\n").expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+        let error = ask(&path, Duration::from_millis(200)).await;
+        let error = error.expect_err("it is silent");
+        // A mismatch is not asked again.
+        assert_eq!(error.kind(), ErrorKind::VmmMissing);
+        assert!(
+            error.message().contains("did not report its version"),
+            "{error}"
+        );
+    }
+
+    #[tokio::test]
     async fn a_foreign_program_is_asked_once_and_refused() {
         let settings = Settings {
             program: Some("/bin/true".into()),
@@ -184,6 +219,23 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::VmmMissing);
         assert!(error.message().contains("/no/such/msb"), "{error}");
     }
+
+    #[test]
+    fn the_working_directory_is_no_place_of_programs() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join(NAME);
+        std::fs::write(&path, "").expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+        let absolute = directory.path().as_os_str();
+        assert_eq!(in_search_path(absolute), Some(path));
+        // The path from the working directory to the same directory, below as many `..` as suffice.
+        let relative = PathBuf::from("../".repeat(32))
+            .join(directory.path().strip_prefix("/").expect("it is absolute"));
+        assert!(is_program(&relative.join(NAME)));
+        assert_eq!(in_search_path(relative.as_os_str()), None);
+        assert_eq!(in_search_path(OsStr::new("")), None);
+    }
+
     #[tokio::test]
     async fn a_foreign_program_that_is_first_in_path_is_refused_and_named() {
         let foreign = tempfile::tempdir().expect("a directory");

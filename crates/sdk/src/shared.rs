@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use image_store::Store;
-use msb_runtime::{Home, Sandbox as StoredSandbox, SandboxAtRest, Timeline};
-use oci_image::Digest;
+use msb_runtime::{Home, ImageUsers, Sandbox as StoredSandbox, SandboxAtRest, Timeline};
+use oci_layers::{Limit, Limits};
 use tokio::sync::OnceCell;
 
 use crate::cleanup::Cleanups;
+use crate::error::Hint;
 use crate::operation::blocking;
 use crate::program::{self, Refusal};
+use crate::unfinished::Unfinished;
 use crate::{Error, ErrorKind, Notice, Settings};
 
 /// The state that all clones of a client share.
@@ -27,6 +29,8 @@ pub(crate) struct Shared {
     is_closed: OnceCell<()>,
     /// Removals that no operation waits for.
     cleanups: Cleanups,
+    /// Changes of sandboxes that no operation waits for.
+    unfinished: Unfinished,
     /// Notices of the client itself, until an operation returns them.
     notices: Mutex<Vec<Notice>>,
 }
@@ -34,14 +38,20 @@ pub(crate) struct Shared {
 impl Shared {
     /// Returns the state of a client with these complete settings.
     pub(crate) fn new(settings: Settings) -> Result<Self, Error> {
+        let mut limits = Limits::default();
+        // A setting that cannot be used is refused by the operations on images.
+        let _ = settings.limits.as_deref().map(|set| limits.set(set));
+        let home = Home::new(settings.home_path()?);
+        let cleanups = Cleanups::default();
         Ok(Self {
-            home: Home::new(settings.home_path()?),
+            home: home.with_disk_metadata_limit(limits.get(Limit::DiskMetadata)),
             timeline: Timeline::open(settings.timeline.as_deref())?,
             settings,
             program: OnceCell::new(),
             refused: OnceLock::new(),
             is_closed: OnceCell::new(),
-            cleanups: Cleanups::default(),
+            unfinished: Unfinished::new(cleanups.clone()),
+            cleanups,
             notices: Mutex::default(),
         })
     }
@@ -56,6 +66,10 @@ impl Shared {
 
     pub(crate) const fn cleanups(&self) -> &Cleanups {
         &self.cleanups
+    }
+
+    pub(crate) const fn unfinished(&self) -> &Unfinished {
+        &self.unfinished
     }
 
     pub(crate) const fn timeline(&self) -> &Timeline {
@@ -103,6 +117,7 @@ impl Shared {
         can_freeze: bool,
     ) -> Result<SandboxAtRest, Error> {
         self.ready().await?;
+        self.unfinished.settled(sandbox.spec.id.as_str()).await;
         let at_rest = sandbox.at_rest(can_freeze).await;
         let at_rest = at_rest.map_err(|error| self.in_home(error.into()))?;
         // The disk of a running one may have been cut.
@@ -129,6 +144,7 @@ impl Shared {
     pub(crate) fn in_home(&self, error: Error) -> Error {
         let hint = format!("the disk that holds {} is full", self.home.root().display());
         let is_of_home = error.kind() == ErrorKind::OutOfSpace && error.origin().is_some();
+        let hint = Hint::from(hint);
         if is_of_home && !error.hints().contains(&hint) {
             error.with_first_hint(hint)
         } else {
@@ -152,12 +168,17 @@ impl Shared {
     }
 
     pub(crate) fn store(&self) -> Result<Store, Error> {
+        if Store::is_new_beside_older(self.home.root()) {
+            let message = "images of an earlier msb cannot be used: pull or load them again; msb \
+                 df shows the space that they use, and msb prune removes them";
+            self.note(Notice::new("older-store", message));
+        }
         Ok(Store::open(self.home.root())?)
     }
 
-    /// Returns a function that is true if an image belongs to a sandbox, running or not.
-    pub(crate) fn needed(&self) -> impl Fn(&Digest) -> std::io::Result<bool> + '_ {
-        |digest| StoredSandbox::any_of(&self.home, &digest.to_string())
+    /// Returns an index of the images that sandboxes need, which is read once.
+    pub(crate) fn image_users(&self) -> ImageUsers {
+        ImageUsers::new(&self.home)
     }
 
     pub(crate) fn note(&self, notice: Notice) {

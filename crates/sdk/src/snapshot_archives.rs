@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
 use crate::error::printable;
+use crate::sandboxes::{default_resources, missing_image};
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Notice, Operation, Sandbox, Sandboxes, Snapshots};
 
@@ -73,7 +74,8 @@ impl Snapshots {
             let work = move |shared: &Shared| {
                 let _cleanup = cleanup;
                 stored.check_has_image().map_err(SnapshotError::from)?;
-                let image = shared.store()?.find(&stored.spec.image_digest)?;
+                let image = shared.store()?.find(&stored.spec.image_digest);
+                let image = image.map_err(|error| missing_image(&stored.spec, error))?;
                 write(&stored.export(&name, &image)?, &cancellation)
             };
             handle.shared().with_home(work).await
@@ -184,7 +186,7 @@ fn import(
     let store = shared.store()?;
     let image = import.find_image(&store)?.ok_or_else(|| missing(&import))?;
     let _lease = store.lease(&image)?;
-    let imported = import.create(shared.home(), &image, name)?;
+    let imported = import.create(shared.home(), &image, name, default_resources())?;
     Ok((imported.sandbox, imported.left_out))
 }
 
@@ -193,8 +195,8 @@ fn missing<R: BufRead>(import: &SnapshotImport<R>) -> Error {
     let (image, digest) = (import.image(), import.image_digest());
     let message = format!("cannot import the snapshot: its image {digest} is not in the store");
     let hint = format!(
-        "the archive does not have the image, which is called {image} where it was exported: pull the same one \
-         with msb pull, or copy it from there with msb save {image} | msb load"
+        "the archive does not contain the image, whose name on the exporting host is {image}: pull \
+         the same image with msb pull, or copy it from there with msb save {image} | msb load"
     );
     Error::new(ErrorKind::ImageNotFound, printable(&message))
         .with_detail("digest", digest)

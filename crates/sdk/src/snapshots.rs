@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sandboxes::Handle;
 use crate::shared::Shared;
+use crate::unfinished::Effect;
 use crate::{Error, Files, Operation, RolledBack};
 
 /// The options of a new snapshot.
@@ -222,23 +223,23 @@ impl Snapshots {
     /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning) if the sandbox runs on a disk that was not
     /// prepared for snapshots.
     pub fn create_with(&self, options: SnapshotOptions) -> Operation<SnapshotInfo> {
-        let handle = Arc::clone(&self.handle);
-        Operation::new(async move {
-            let name = options.name.map(|name| name.parse::<SnapshotName>());
-            let draft = SnapshotDraft {
-                name: name.transpose()?,
-                message: options.message,
-            };
-            handle.shared.ready().await?;
-            let stored = handle.stored();
-            match stored.take_snapshot(draft, options.freeze).await {
-                Ok(taken) => {
-                    handle.shared.maintain_after_snapshot(&stored).await;
-                    Ok(SnapshotInfo::new(&stored, taken))
+        self.handle
+            .change(Effect::Slight, move |handle| async move {
+                let name = options.name.map(|name| name.parse::<SnapshotName>());
+                let draft = SnapshotDraft {
+                    name: name.transpose()?,
+                    message: options.message,
+                };
+                handle.shared.ready().await?;
+                let stored = handle.stored();
+                match stored.take_snapshot(draft, options.freeze).await {
+                    Ok(taken) => {
+                        handle.shared.maintain_after_snapshot(&stored).await;
+                        Ok(SnapshotInfo::new(&stored, taken))
+                    }
+                    Err(error) => Err(handle.shared.in_home(error.into())),
                 }
-                Err(error) => Err(handle.shared.in_home(error.into())),
-            }
-        })
+            })
     }
 
     /// Returns the snapshots, the oldest first.
@@ -291,13 +292,13 @@ impl Snapshots {
     /// [`NotFound`](crate::ErrorKind::NotFound).
     pub fn remove(&self, name: &str) -> Operation<()> {
         let name = name.to_owned();
-        let handle = Arc::clone(&self.handle);
         let removed = self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?));
-        Operation::new(async move {
-            removed.await?;
-            handle.shared.maintain_after_removal(&handle.stored()).await;
-            Ok(())
-        })
+        self.handle
+            .change(Effect::Slight, move |handle| async move {
+                removed.await?;
+                handle.shared.maintain_after_removal(&handle.stored()).await;
+                Ok(())
+            })
     }
 
     /// Reads a snapshot as a whole and compares it with its digest; without a
@@ -323,11 +324,11 @@ impl Snapshots {
     /// # Errors
     /// [`OutOfSpace`](crate::ErrorKind::OutOfSpace): merging copies.
     pub fn merge(&self) -> Operation<u64> {
-        let handle = Arc::clone(&self.handle);
-        Operation::new(async move {
-            let merged = handle.stored().merge_generations().await;
-            merged.map_err(|error| handle.shared.in_home(error.into()))
-        })
+        self.handle
+            .change(Effect::Slight, move |handle| async move {
+                let merged = handle.stored().merge_generations().await;
+                merged.map_err(|error| handle.shared.in_home(error.into()))
+            })
     }
 
     /// Does what is done in the background, unless another process does it: takes missing digests after a
@@ -400,6 +401,7 @@ impl Snapshots {
     ) -> Operation<T> {
         let handle = Arc::clone(&self.handle);
         Operation::new(async move {
+            handle.settled().await;
             let stored = handle.stored();
             let work = move |_: &Shared| work(&stored);
             handle.shared.with_home(work).await

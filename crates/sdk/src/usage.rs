@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use msb_runtime::{Sandbox as StoredSandbox, SeenFiles, Volume as StoredVolume, VolumeError};
+use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -19,6 +20,9 @@ pub struct Usage {
     pub left_overs: UsageGroup,
     /// Files of pulls and loads that have not ended.
     pub unfinished: UsageGroup,
+    /// Stores of earlier formats, which this version does not read; active are those that a process of an
+    /// earlier msb uses.
+    pub older_stores: UsageGroup,
     /// Writable disks of sandboxes; active are those that run.
     pub sandboxes: UsageGroup,
     /// Disks of volumes; active are those that a sandbox uses.
@@ -68,7 +72,14 @@ pub struct ImageUsage {
 
 /// Measures everything in the home. Blocks.
 pub(crate) fn measure(shared: &Shared) -> Result<Usage, Error> {
-    let store = shared.store()?.usage(&shared.needed())?;
+    let users = shared.image_users();
+    let needed = |digest: &Digest| users.need(&digest.to_string());
+    let images_store = shared.store()?;
+    let store = images_store.usage(&needed)?;
+    let mut older_stores = UsageGroup::default();
+    for older in images_store.older_stores()? {
+        older_stores.add(older.size_bytes, older.is_in_use);
+    }
     let images = UsageGroup {
         count: store.images.len(),
         active: store.images.iter().filter(|image| image.in_use).count(),
@@ -86,11 +97,20 @@ pub(crate) fn measure(shared: &Shared) -> Result<Usage, Error> {
         ..UsageGroup::default()
     };
     let (sandboxes, volumes, machine) = (sandboxes(shared)?, volumes(shared)?, machine(shared)?);
-    let groups = [images, left_overs, unfinished, sandboxes, volumes, machine];
+    let groups = [
+        images,
+        left_overs,
+        unfinished,
+        older_stores,
+        sandboxes,
+        volumes,
+        machine,
+    ];
     Ok(Usage {
         images,
         left_overs,
         unfinished,
+        older_stores,
         sandboxes,
         volumes,
         machine,
@@ -116,7 +136,12 @@ fn of_image(usage: image_store::ImageUsage) -> ImageUsage {
 fn sandboxes(shared: &Shared) -> Result<UsageGroup, Error> {
     let mut group = UsageGroup::default();
     let mut sandboxes = Vec::new();
-    for sandbox in StoredSandbox::all(shared.home())? {
+    let listing = StoredSandbox::list(shared.home())?;
+    for sandbox in listing.unreadable {
+        // Nothing is known to be free to go.
+        group.add(sandbox.allocated_bytes().unwrap_or(0), true);
+    }
+    for sandbox in listing.sandboxes {
         let is_running = sandbox.state()?.is_up();
         sandboxes.push((sandbox, is_running));
     }

@@ -4,16 +4,19 @@
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
 //! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
 //! directory. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`arm64_image`] is the
-//! shortest kernel. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
+//! shortest kernel. [`ForgedExt4`] is a disk that reads as gigabytes. [`ProcessDump`] is what a process can see at
+//! its start. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
 //! the distribution project's as another process.
 
+mod forged_ext4;
 #[cfg(feature = "images")]
 pub mod images;
 mod linux_kernel;
 mod mounted;
 mod peak_memory;
+mod process_dump;
 #[cfg(feature = "registry")]
 pub mod push_registry;
 mod random_changes;
@@ -27,9 +30,11 @@ mod tree_dump;
 #[cfg(feature = "strategies")]
 pub mod strategies;
 
+pub use forged_ext4::ForgedExt4;
 pub use linux_kernel::{KERNEL_DRIVERS, arm64_image};
 pub use mounted::{SandboxMounts, unmount};
 pub use peak_memory::{own_peak_bytes, peak_bytes_of_child, tell_own_peak};
+pub use process_dump::ProcessDump;
 pub use random_changes::RandomChanges;
 #[cfg(feature = "registry")]
 pub use real_registry::RealRegistry;

@@ -3,8 +3,8 @@
 use fstree::{FileType, Metadata, Xattrs};
 use rustix::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmod, chownat, fchmod,
-    fchown, fsetxattr, futimens, openat, utimensat,
+    AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, Uid, XattrFlags, chmod, chmodat, chownat,
+    fchmod, fchown, fsetxattr, futimens, openat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -42,7 +42,8 @@ pub fn set_attributes(
 }
 
 /// Sets the attributes of a file that was just made, in a directory that is held open, and that
-/// cannot be opened itself: a symlink, a pipe or a device. It gets no xattrs.
+/// cannot be opened itself: a symlink, a pipe or a device. It gets no xattrs. `descriptors` is the
+/// directory of this process's open files, if that is not `/proc/self/fd`.
 ///
 /// # Errors
 /// If the filesystem refuses an attribute.
@@ -51,6 +52,7 @@ pub fn set_entry_attributes(
     file_type: FileType,
     metadata: &Metadata,
     keep_owner: bool,
+    descriptors: Option<BorrowedFd<'_>>,
 ) -> rustix::io::Result<()> {
     let EntryRef { directory, name } = entry;
     let itself = AtFlags::SYMLINK_NOFOLLOW;
@@ -60,17 +62,25 @@ pub fn set_entry_attributes(
     }
     if file_type != FileType::Symlink {
         let mode = Mode::from_raw_mode((metadata.mode & 0o1777).into());
-        set_entry_mode(entry, mode)?;
+        set_entry_mode(entry, mode, descriptors)?;
     }
     utimensat(directory, name, &times(metadata), itself)
 }
 
 /// Sets the permissions of a file that cannot be opened itself. A symlink that took its place is an
 /// error: `fchmodat` would follow it, and has no flag against that before Linux 6.6.
-fn set_entry_mode(entry: EntryRef<'_>, mode: Mode) -> rustix::io::Result<()> {
+fn set_entry_mode(
+    entry: EntryRef<'_>,
+    mode: Mode,
+    descriptors: Option<BorrowedFd<'_>>,
+) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let file = openat(entry.directory, entry.name, flags, Mode::empty())?;
-    chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), mode)
+    let number = file.as_raw_fd().to_string();
+    match descriptors {
+        Some(descriptors) => chmodat(descriptors, number, mode, AtFlags::empty()),
+        None => chmod(format!("/proc/self/fd/{number}"), mode),
+    }
 }
 
 /// Sets the xattrs that an unpacked file gets.
@@ -120,6 +130,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use rustix::fd::AsFd as _;
+    use rustix::fs::mknodat;
 
     use super::*;
 
@@ -136,8 +147,31 @@ mod tests {
             name: b"link",
         };
         let metadata = Metadata::with_mode(0o666);
-        set_entry_attributes(entry, FileType::Fifo, &metadata, false).expect_err("a symlink");
+        let descriptors = File::open("/proc/self/fd").expect("open");
+        for descriptors in [None, Some(descriptors.as_fd())] {
+            set_entry_attributes(entry, FileType::Fifo, &metadata, false, descriptors)
+                .expect_err("a symlink");
+        }
         let found = fs::metadata(&target).expect("there").permissions().mode();
         assert_eq!(found & 0o7777, 0o600);
+    }
+
+    #[test]
+    fn a_pipe_gets_its_permissions_through_either_directory() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let open = File::open(directory.path()).expect("open");
+        let descriptors = File::open("/proc/self/fd").expect("open");
+        let entry = EntryRef {
+            directory: open.as_fd(),
+            name: b"pipe",
+        };
+        mknodat(&open, "pipe", rustix::fs::FileType::Fifo, Mode::RUSR, 0).expect("made");
+        for (mode, descriptors) in [(0o604, None), (0o622, Some(descriptors.as_fd()))] {
+            let metadata = Metadata::with_mode(mode);
+            set_entry_attributes(entry, FileType::Fifo, &metadata, false, descriptors)
+                .expect("set");
+            let found = fs::metadata(directory.path().join("pipe")).expect("there");
+            assert_eq!(found.permissions().mode() & 0o7777, u32::from(mode));
+        }
     }
 }

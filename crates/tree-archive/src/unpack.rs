@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
 
 use fstree::{Device, FileType, Metadata, Name};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -33,6 +34,8 @@ pub struct UnpackOptions {
     /// The name that replaces the removed component. If it is `None`, files go directly to the
     /// destination.
     pub renamed: Option<Name>,
+    /// The directory of this process's open files; `/proc/self/fd` if it is `None`.
+    pub descriptors: Option<Arc<OwnedFd>>,
 }
 
 /// The result of unpacking an archive.
@@ -246,6 +249,7 @@ impl Unpacker<'_> {
             file_type,
             &target.entry.metadata,
             self.options.keep_owner,
+            self.options.descriptors.as_ref().map(AsFd::as_fd),
         )
         .map_err(target.failed("set the attributes of"))
     }
@@ -301,6 +305,10 @@ impl Unpacker<'_> {
     /// Gives a directory its xattrs, and remembers its other attributes.
     fn remember(&mut self, entry: &Entry, names: Vec<Name>) -> Result<(), UnpackError> {
         let mut metadata = entry.metadata.clone();
+        if !self.options.keep_set_id {
+            // A directory's set-group-ID bit would give new files in it the group of this process.
+            metadata.mode &= 0o1777;
+        }
         let xattrs = std::mem::take(&mut metadata.xattrs);
         if !xattrs.is_empty() {
             let failed = failed("set the attributes of", &entry.path);

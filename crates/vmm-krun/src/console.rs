@@ -20,7 +20,7 @@ const PIECE_BYTES: usize = 64 << 10;
 pub(crate) struct Console(PipeWriter);
 
 impl Console {
-    /// Makes one whose output goes to the end of a file. The thread that sees to it is confined.
+    /// Creates a console whose output is appended to a file. The console thread is confined.
     pub(crate) fn start(log: &Path, strictness: Strictness) -> Result<Self, RunError> {
         let failed = |source| RunError::Io {
             action: format!("write the console's output to {}", log.display()),

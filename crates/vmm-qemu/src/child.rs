@@ -15,7 +15,7 @@ const SAID_MAX_BYTES: usize = 4096;
 /// Starts QEMU with the agent port as its standard input and no environment.
 ///
 /// Its standard output is the socket for frames; QEMU prints nothing there. It gets no other
-/// descriptors but the sockets of shares and served disks.
+/// descriptors but the sockets of shares and served disks, and the sandbox's lock.
 ///
 /// QEMU starts through `setpriv`, which ties its lifetime to this thread's and then becomes QEMU.
 /// It has its own process group, so that a terminal's Ctrl-C reaches the command in the guest and

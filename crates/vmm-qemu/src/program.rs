@@ -79,12 +79,14 @@ fn find(
 
 /// Finds `program` as a shell does: a name with a slash is a path, any other name is looked up.
 /// `None` if it is not found.
+/// Directories that are not absolute are skipped.
 fn find_in(program: &OsStr, search_path: &OsStr) -> Option<PathBuf> {
     if Path::new(program).components().count() > 1 {
         return Some(PathBuf::from(program)).filter(|path| is_executable(path));
     }
-    let directories = std::env::split_paths(search_path);
-    directories
+    // An empty entry would be the working directory, and so would no PATH at all.
+    std::env::split_paths(search_path)
+        .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(program))
         .find(|path| is_executable(path))
 }
@@ -114,6 +116,11 @@ mod tests {
             "",
         ] {
             assert_eq!(find_in(OsStr::new(missing), path), None, "{missing}");
+        }
+        let up = "../".repeat(32);
+        for relative in ["", ":", &format!("{up}bin"), &format!(":{up}usr/bin:.")] {
+            let found = find_in(OsStr::new("sh"), OsStr::new(relative));
+            assert_eq!(found, None, "{relative}");
         }
     }
 

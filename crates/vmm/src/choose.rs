@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Backend, Unavailable};
+use crate::{Backend, Requirement, Unavailable};
 
 /// The VMM that the user wants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -164,10 +164,14 @@ fn choose_first<'a>(backends: &'a [&'a dyn Backend]) -> Result<Selection<'a>, Ch
 
 fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
     let (_, missing) = tried.first()?;
-    Some(format!(
-        "this host has no hardware virtualisation ({missing}): the sandbox runs several times \
-         slower under QEMU's software emulation"
-    ))
+    let slower = "the sandbox runs several times slower under QEMU's software emulation";
+    Some(if missing.requirement == Requirement::Processor {
+        format!("this host has no hardware virtualisation ({missing}): {slower}")
+    } else {
+        // The host may have it, and the user can do something about the cause.
+        let remedy = &missing.remedy;
+        format!("hardware virtualisation cannot be used ({missing}): {slower}; {remedy}")
+    })
 }
 
 #[cfg(test)]
@@ -185,7 +189,7 @@ mod tests {
             let missing = || Unavailable {
                 reason: "no luck".into(),
                 remedy: "get some".into(),
-                requirement: crate::Requirement::Other,
+                requirement: Requirement::Other,
             };
             self.1.then_some(()).ok_or_else(missing)
         }
@@ -212,9 +216,19 @@ mod tests {
         assert_eq!(second.vmm.name(), "qemu");
         assert_eq!(
             second.notice.unwrap(),
-            "this host has no hardware virtualisation (no luck): the sandbox runs several times \
-             slower under QEMU's software emulation"
+            "hardware virtualisation cannot be used (no luck): the sandbox runs several times slower \
+             under QEMU's software emulation; get some"
         );
+        let missing = |requirement| Unavailable {
+            reason: "no vmx".into(),
+            remedy: "buy another".into(),
+            requirement,
+        };
+        let notice = |requirement| fallback_notice(&[("krun", missing(requirement))]).unwrap();
+        let of_processor = notice(Requirement::Processor);
+        assert!(of_processor.starts_with("this host has no hardware virtualisation (no vmx)"));
+        assert!(!of_processor.contains("buy"), "{of_processor}");
+        assert!(notice(Requirement::KvmPermission).ends_with("; buy another"));
     }
 
     #[test]

@@ -83,7 +83,7 @@ pub enum InvalidMachine {
     #[error("a machine needs at least one processor")]
     NoCpus,
     /// The memory is too small for the kernel.
-    #[error("{memory_mib} MiB of memory are too little, the minimum is {MEMORY_MIN_MIB} MiB")]
+    #[error("{memory_mib} MiB of memory is too little, the minimum is {MEMORY_MIN_MIB} MiB")]
     TooLittleMemory {
         /// The requested memory, in MiB.
         memory_mib: u32,

@@ -28,7 +28,7 @@ mod sys {
 
     /// The remedy if the device does not exist.
     const LOAD_KVM: &str = if cfg!(target_arch = "aarch64") {
-        "boot the host's kernel with virtualisation (at EL2), which virtual machines mostly do not \
+        "boot the host's kernel with virtualisation (at EL2), which most virtual machines do not \
          offer; in a container, pass the device in"
     } else {
         "load the module with 'modprobe kvm_intel' or 'modprobe kvm_amd'; in a container, pass the \
@@ -56,7 +56,7 @@ mod sys {
         }
         Err(unavailable(
             Requirement::Processor,
-            "the processor shows neither VT-x nor AMD-V (no vmx or svm in /proc/cpuinfo)",
+            "/proc/cpuinfo shows neither vmx nor svm",
             "turn on virtualisation in the firmware, or nested virtualisation in the hypervisor \
              that this machine itself runs on",
         ))

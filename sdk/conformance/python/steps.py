@@ -342,9 +342,19 @@ def _diff_between(step: Step, stage: Stage) -> Result:
 
 def _apply(step: Step, stage: Stage) -> Result:
     applied = stage.sandbox(step).apply(
-        step["directory"], from_path=text(step["from"]), dry_run=step.get("dry_run", False)
+        step["directory"],
+        from_path=text(step["from"]),
+        base=step.get("base"),
+        dry_run=step.get("dry_run", False),
     )
     return {"changes": [f"{change.kind.letter} {change.path}" for change in applied.changes]}
+
+
+def _discard(step: Step, stage: Stage) -> Result:
+    discarded = stage.sandbox(step).discard(
+        _paths(step), base=step.get("base"), exclude=step.get("exclude", [])
+    )
+    return {"changes": [f"{change.kind.letter} {change.path}" for change in discarded]}
 
 
 def _commit(step: Step, stage: Stage) -> Result:
@@ -467,7 +477,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "image_history": lambda step, stage: {
         "comment": stage.client.images.history(step["name"])[0].comment
     },
-    "discard": lambda step, stage: stage.sandbox(step).discard(_paths(step)),
+    "discard": _discard,
     "kill_during": _kill_during,
     "http_get": _http_get,
     "listen": _listen,

@@ -82,7 +82,7 @@ def test_a_closed_client_says_so(home):
     client = Msb(home=home)
     client.close()
     client.close()
-    with pytest.raises(errors.InternalError) as caught:
+    with pytest.raises(errors.NotRunning) as caught:
         client.sandboxes.list()
     assert caught.value.code == "client-closed"
 

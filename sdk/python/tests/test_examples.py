@@ -23,6 +23,7 @@ PRINTED = {
     "limits": "command-timeout b'started\\n'\noutput-limit 1048576\n256\n",
     "parallel": "[6, 12]\n",
     "pull_progress": None,
+    "step_back_and_branch": "print('one')\nC /work/app.py\nprint('two')\ndocker.io/library/example:1\n",
     "cleaning_up": "example-kept created\ncleanly\nno such sandbox: example-kept\n",
 }
 
@@ -41,13 +42,13 @@ COMPARED = {
 
 
 #: The examples that the short form runs.
-SHORT = ["run_command"]
+SHORT = ["run_command", "step_back_and_branch"]
 
 
-def test_there_are_twelve_short_examples():
+def test_there_are_thirteen_short_examples():
     files = sorted(EXAMPLES.glob("*.py"))
     assert [file.stem for file in files] == sorted(PRINTED)
-    assert len(files) == 12
+    assert len(files) == 13
     assert all(len(file.read_text().splitlines()) < 30 for file in files)
 
 

@@ -343,13 +343,16 @@ def test_other_threads_run_during_a_command(sandbox):
             number += 1
         return number
 
-    # Processor time of the thread: others share the machine.
-    alone = speed(1)
+    def best():
+        return max(speed(0.2) for _ in range(5))
+
+    # The best of several measurements of the thread's processor time: others share the machine.
+    alone = best()
     with sandbox.spawn(["sleep", "1000"]) as process:
         waiting = threading.Thread(target=process.wait)
         waiting.start()
         time.sleep(0.2)
-        beside = speed(1)
+        beside = best()
         assert waiting.is_alive()
         process.kill()
         waiting.join()

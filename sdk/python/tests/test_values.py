@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from msb import Mount, Network, Port, RootDisk, SandboxOptions, errors
+from msb import _core as core
+from msb import _names as names
 from msb import _options as options
 from msb import _types as types
 from msb import _values as values
@@ -116,3 +118,36 @@ def test_an_unknown_option_is_a_type_error_that_names_it():
 def test_a_value_that_json_cannot_hold_is_an_invalid_argument():
     with pytest.raises(errors.InvalidArgument):
         values.dumps({"labels": {"a": object()}})
+
+
+def test_wrong_types_are_type_errors():
+    for wrong in [7, [65, 66], None, 1.5]:
+        with pytest.raises(TypeError, match="data must be str or bytes-like, not"):
+            core.as_bytes(wrong)
+    assert core.as_bytes(memoryview(b"ab")) == b"ab"
+    for name, wrong in [("network", False), ("ports", 80), ("user", 1.5), ("user", True)]:
+        with pytest.raises(TypeError, match=name):
+            options.sandbox("alpine", "run", {name: wrong})
+    for wrong in [7, object()]:
+        with pytest.raises(TypeError, match="name"):
+            names.name(wrong)
+
+
+def test_ports_and_users_are_taken_as_docker_takes_them():
+    written = options.sandbox(
+        "alpine", "run", {"ports": {"80/tcp": 8080, "53/udp": None}, "user": 1000}
+    )
+    assert written["user"] == "1000"
+    assert written["ports"] == [
+        {"guest_port": 80, "host_port": 8080, "protocol": "tcp"},
+        {"guest_port": 53, "host_port": 0, "protocol": "udp"},
+    ]
+    with pytest.raises(errors.InvalidArgument, match="'http' is not a port"):
+        options.sandbox("alpine", "run", {"ports": {"http": 80}})
+
+
+def test_objects_stand_for_their_names():
+    snapshot = types.SnapshotInfo(sandbox="web", name="ready", number=1, created_s=1)
+    assert names.name(snapshot) == "ready"
+    assert names.side(snapshot) == "web@ready"
+    assert names.side("app:1") == "app:1"

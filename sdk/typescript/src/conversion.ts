@@ -4,7 +4,7 @@
  */
 
 /** Fields whose keys are the user's own names, which are not converted. */
-const USER_KEYS = new Set(["env", "labels", "ulimits", "limits", "config"]);
+const USER_KEYS = new Set(["env", "labels", "ulimits", "sysctls", "limits", "config"]);
 
 /**
  * Returns a value as the native addon reads it. Fields that are `undefined` are left out, and so are the abort signals that

@@ -1,6 +1,9 @@
 /** A comparison of the files of two sandboxes or images. */
 import type { CallOptions, Remote } from "./remote.js";
-import type { Change, Patch } from "./types.js";
+import type { Change, ChangeKind, Patch } from "./types.js";
+
+/** The letters of the kinds of changes. */
+const LETTERS: Readonly<Record<ChangeKind, Change["letter"]>> = { added: "A", changed: "C", deleted: "D" };
 
 /**
  * A comparison of the files of two sandboxes or images.
@@ -36,11 +39,13 @@ export class Diff implements AsyncIterable<Change>, AsyncDisposable {
   /** Yields the changes. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Change, void, undefined> {
     for (let from = 0; ; ) {
-      const changes = await this.#remote.value<Change[]>("changes", { from });
+      const changes = await this.#remote.value<Omit<Change, "letter">[]>("changes", { from });
       if (changes.length === 0) {
         return;
       }
-      yield* changes;
+      for (const change of changes) {
+        yield { ...change, letter: LETTERS[change.kind] };
+      }
       from += changes.length;
     }
   }

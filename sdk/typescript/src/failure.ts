@@ -1,6 +1,6 @@
 /** Errors from the descriptions that the native addon returns. */
 import { fromNative } from "./conversion.js";
-import { ERROR_CLASSES, InternalError, MsbError } from "./errors.js";
+import { ERROR_CLASSES, InternalError, MsbError, NotRunning } from "./errors.js";
 
 interface FailureDescription {
   readonly kind: string;
@@ -8,6 +8,7 @@ interface FailureDescription {
   readonly code: string;
   readonly message: string;
   readonly hint: string | null;
+  readonly hints?: { readonly typescript?: string | null };
   readonly details: Readonly<Record<string, unknown>>;
   readonly causes: readonly string[];
 }
@@ -15,7 +16,8 @@ interface FailureDescription {
 /** Returns the error that a failure describes. `content` is the output of a command. */
 export function errorOf(failure: string, content: readonly Uint8Array[]): MsbError {
   const description = fromNative(JSON.parse(failure)) as FailureDescription;
-  const { kind, parents, code, message, hint, details, causes } = description;
+  const { kind, parents, code, message, details, causes } = description;
+  const hint = description.hints?.typescript ?? description.hint;
   // A kind that is newer than this package is reported as its nearest known parent.
   const known = [kind, ...parents].map((name) => ERROR_CLASSES[name]).find((found) => found !== undefined);
   const cause = causeOf(causes);
@@ -32,7 +34,7 @@ export function errorOf(failure: string, content: readonly Uint8Array[]): MsbErr
 
 /** Returns the error of a call whose client is closed. */
 export function clientClosed(): MsbError {
-  return new InternalError("cannot use the client: it is closed", { code: "client-closed" });
+  return new NotRunning("cannot use the client: it is closed", { code: "client-closed" });
 }
 
 /** Returns a chain of errors, the nearest cause first. */

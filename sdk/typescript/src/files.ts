@@ -1,4 +1,5 @@
 /** The files of a sandbox. */
+import { bytesOf, chunksOf, isWhole, iterableOf, type Data, type Parts } from "./content.js";
 import { ReadableFiles } from "./readable-files.js";
 import type { CallOptions, Remote } from "./remote.js";
 import type {
@@ -11,9 +12,6 @@ import type {
   WriteOptions,
 } from "./types.js";
 
-/** The bytes of one call of a stream that is written. */
-const CHUNK_BYTES = 1 << 20;
-
 /** The files of a sandbox, which can be changed while it runs. */
 export class Files extends ReadableFiles {
   readonly #remote: Remote;
@@ -24,9 +22,17 @@ export class Files extends ReadableFiles {
     this.#remote = remote;
   }
 
-  /** Replaces the content of a file. The file has the old content or the new one at every moment. */
-  async write(path: Text, data: string | Uint8Array, options: WriteOptions = {}): Promise<void> {
-    await this.#remote.call("files.write", { ...options, path }, options, [bytesOf(data)]);
+  /**
+   * Replaces the content of a file. The file has the old content or the new one at every moment. `data` is in memory, or
+   * is read piece by piece, with memory for a few pieces: a web stream, a Node.js stream, or any iterable of text or bytes.
+   */
+  async write(path: Text, data: Data | Parts, options: WriteOptions = {}): Promise<void> {
+    if (isWhole(data)) {
+      await this.#remote.call("files.write", { ...options, path }, options, [bytesOf(data)]);
+      return;
+    }
+    const parts = iterableOf(data);
+    await this.#send("files.write_parts", { ...options, path }, parts, options);
   }
 
   /** Makes a directory. */
@@ -57,13 +63,17 @@ export class Files extends ReadableFiles {
 
   /** Unpacks a tar archive below a directory of the sandbox. */
   async putTar(
-    archive: Uint8Array | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>,
+    archive: Data | Parts,
     directory: Text,
     options: CallOptions = {},
   ): Promise<void> {
-    const [remote] = await this.#remote.open("files.put_tar", { path: directory }, options);
+    await this.#send("files.put_tar", { path: directory }, archive, options);
+  }
+
+  async #send(operation: string, parameters: object, data: Data | Parts, options: CallOptions): Promise<void> {
+    const [remote] = await this.#remote.open(operation, parameters, options);
     try {
-      for await (const chunk of chunksOf(archive)) {
+      for await (const chunk of chunksOf(data)) {
         await remote.call("write", {}, options, [chunk]);
       }
       await remote.call("finish", {}, options);
@@ -71,21 +81,4 @@ export class Files extends ReadableFiles {
       remote.close();
     }
   }
-}
-
-/** Yields bytes in pieces of at most {@link CHUNK_BYTES}. */
-async function* chunksOf(
-  data: Uint8Array | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const pieces = data instanceof Uint8Array ? [data] : (data as AsyncIterable<Uint8Array>);
-  for await (const piece of pieces) {
-    for (let start = 0; start < piece.byteLength; start += CHUNK_BYTES) {
-      yield piece.subarray(start, start + CHUNK_BYTES);
-    }
-  }
-}
-
-/** Returns data as bytes; text as UTF-8. */
-export function bytesOf(data: string | Uint8Array): Uint8Array {
-  return typeof data === "string" ? new TextEncoder().encode(data) : data;
 }

@@ -16,6 +16,8 @@ export { Process } from "./process.js";
 export { Pull, Push } from "./transfers.js";
 export type { Transfer } from "./transfers.js";
 export { ReadableFiles } from "./readable-files.js";
+export type { Data, Parts } from "./content.js";
+export type { Name, Side } from "./names.js";
 export type { CallOptions } from "./remote.js";
 export { Sandbox } from "./sandbox.js";
 export { Sandboxes } from "./sandboxes.js";

@@ -1,6 +1,8 @@
 /** The jobs of a sandbox: commands that run without a client. */
 import { stream, type CallOptions, type Remote } from "./remote.js";
+import { argumentsOf } from "./arguments.js";
 import { logRecord } from "./logs.js";
+import { userName } from "./sandbox_options.js";
 import { signalNumber, type SignalName } from "./signals.js";
 import type { CommandOptions, Exit, JobInfo, JobLogOptions, LogRecord, Text } from "./types.js";
 
@@ -15,7 +17,7 @@ export class Jobs {
 
   /** Starts a command as a job. */
   async start(argv: readonly Text[], options: CommandOptions = {}): Promise<Job> {
-    const info = await this.#remote.value<{ id: number }>("jobs.start", { ...options, argv }, options);
+    const info = await this.#remote.value<{ id: number }>("jobs.start", { ...options, argv: argumentsOf(argv), user: userName(options.user) }, options);
     return new Job(this.#remote, info.id);
   }
 

@@ -3,6 +3,7 @@ import { toNative } from "./conversion.js";
 import { Diff } from "./diff.js";
 import { errorOf } from "./failure.js";
 import { Images } from "./images.js";
+import { sideOf, type Side } from "./names.js";
 import { loadNative, packageDirectory, platformFile, type NativeClient } from "./native.js";
 import { clientClosed } from "./failure.js";
 import { Remote, type CallOptions } from "./remote.js";
@@ -66,11 +67,11 @@ export class Msb implements AsyncDisposable {
   }
 
   /**
-   * Compares two sandboxes or images, by their names: the changes that make the second of the first. Stopped sandboxes
+   * Compares two sandboxes, snapshots or images, by their names (`SANDBOX@SNAPSHOT`) or as objects: the changes that make the second of the first. Stopped sandboxes
    * cannot be started until the result is closed.
    */
-  async diff(old: string, changed: string, options: ComparisonOptions = {}): Promise<Diff> {
-    const [remote] = await this.#remote.open("diff", { ...options, old, new: changed }, options);
+  async diff(old: Side, changed: Side, options: ComparisonOptions = {}): Promise<Diff> {
+    const [remote] = await this.#remote.open("diff", { ...options, old: sideOf(old), new: sideOf(changed) }, options);
     return new Diff(remote);
   }
 

@@ -5,6 +5,8 @@ import { CommandFailed } from "./errors.js";
 export interface Ended {
   readonly exitCode: number;
   readonly signal: number | null;
+  /** The failure on one line; null if the exit code is 0. */
+  readonly failure?: string | null;
 }
 
 /** The output and the end of a command. */
@@ -18,9 +20,12 @@ export class Output {
   /** The standard error. */
   readonly stderr: Uint8Array;
 
+  readonly #failure: string | undefined;
+
   /** @internal */
-  constructor({ exitCode, signal }: Ended, [stdout, stderr]: readonly Uint8Array[]) {
+  constructor({ exitCode, signal, failure }: Ended, [stdout, stderr]: readonly Uint8Array[]) {
     this.exitCode = exitCode;
+    this.#failure = failure ?? undefined;
     this.signal = signal;
     this.stdout = stdout ?? new Uint8Array();
     this.stderr = stderr ?? new Uint8Array();
@@ -41,10 +46,7 @@ export class Output {
     if (this.exitCode === 0) {
       return this;
     }
-    const message =
-      this.signal === null
-        ? `the command ended with exit code ${this.exitCode}`
-        : `the command was killed by signal ${this.signal}`;
+    const message = this.#failure ?? `the command ended with exit code ${this.exitCode}`;
     throw new CommandFailed(message, {
       details: { exitCode: this.exitCode },
       stdout: this.stdout,

@@ -1,4 +1,5 @@
 /** A running command of a sandbox. */
+import { bytesOf } from "./content.js";
 import type { CallOptions, Remote } from "./remote.js";
 import { Demultiplexer } from "./demultiplexer.js";
 import { signalNumber, type SignalName } from "./signals.js";
@@ -39,7 +40,7 @@ export class Process implements AsyncIterable<OutputEvent>, AsyncDisposable {
   get stdin(): WritableStream<Uint8Array> {
     this.#stdin ??= new WritableStream<Uint8Array>({
       write: async (chunk) => {
-        await this.#remote.call("write", {}, {}, [chunk]);
+        await this.#remote.call("write", {}, {}, [bytesOf(chunk, "the input")]);
       },
       close: async () => {
         await this.#remote.call("close_stdin");

@@ -1,8 +1,11 @@
 /** Files that can be read. */
 import { stream, type Answer, type CallOptions, type Remote } from "./remote.js";
-import type { Copied, CopyOptions, FileInfo, HostPath, StatOptions, Text } from "./types.js";
+import type { Copied, CopyOptions, FileInfo, HostPath, ReadOptions, StatOptions, Text } from "./types.js";
 
-/** Files that can be read: those of a sandbox, or of a snapshot of it. Paths are those of the sandbox. */
+/**
+ * Files that can be read: those of a sandbox, or of a snapshot of it. A relative path starts at the sandbox's working
+ * directory, as it does for a command.
+ */
 export class ReadableFiles {
   readonly #remote: Remote;
   readonly #snapshot: string | undefined;
@@ -13,14 +16,17 @@ export class ReadableFiles {
     this.#snapshot = snapshot;
   }
 
-  /** Returns the content of a file. */
-  async read(path: Text, options: CallOptions = {}): Promise<Uint8Array> {
-    const { content } = await this.#remote.call("files.read", this.#at(path), options);
+  /**
+   * Returns the content of a file of at most `maxSize`, 32 MiB by default. The sandbox decides how long its files are: a
+   * longer one throws {@link OutputLimit}. `readStream` has no limit.
+   */
+  async read(path: Text, options: ReadOptions = {}): Promise<Uint8Array> {
+    const { content } = await this.#remote.call("files.read", { ...options, ...this.#at(path) }, options);
     return content[0] ?? new Uint8Array();
   }
 
   /** Returns the content of a file as text. Bytes that are not UTF-8 become replacement characters. */
-  async readText(path: Text, options: CallOptions = {}): Promise<string> {
+  async readText(path: Text, options: ReadOptions = {}): Promise<string> {
     return new TextDecoder().decode(await this.read(path, options));
   }
 

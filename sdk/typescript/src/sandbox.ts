@@ -1,21 +1,28 @@
 /** A sandbox. */
 import { Diff } from "./diff.js";
-import { Files, bytesOf } from "./files.js";
+import { argumentsOf } from "./arguments.js";
+import { bytesOf } from "./content.js";
+import { Files } from "./files.js";
 import { Jobs } from "./jobs.js";
 import { logParameters, logRecord } from "./logs.js";
+import { nameOf, sideOf, type Name } from "./names.js";
 import { Output, type Ended } from "./output.js";
 import { watchForLoss, type Ownership } from "./ownership.js";
 import { Process } from "./process.js";
 import { stream, type CallOptions, type Remote } from "./remote.js";
+import { userName } from "./sandbox_options.js";
 import type { SignalName } from "./signals.js";
 import { Snapshots } from "./snapshots.js";
 import type {
   Applied,
   ApplyOptions,
+  BranchOptions,
   Changes,
   CommitOptions,
   Committed,
   DiffOptions,
+  DiscardedChange,
+  DiscardOptions,
   ExecOptions,
   Exit,
   ForkOptions,
@@ -48,10 +55,14 @@ export interface SandboxIdentity {
  *
  * A sandbox of `sandboxes.run` is owned: it is shut down and removed when the scope of `await using`
  * ends, with {@link close}, and when this process ends by any cause. {@link detach} gives it up.
+ *
+ * A call that changes the sandbox and is aborted is done, or undone, before the next call on the sandbox.
  */
 export class Sandbox implements AsyncDisposable {
   readonly #remote: Remote;
   readonly #ownership: Ownership;
+  /** The sandboxes that the client closes at its end. */
+  readonly #owned: Set<WeakRef<Sandbox>>;
   /** The id. */
   readonly id: string;
   /** The name. After {@link rename} this object has the new name. */
@@ -64,8 +75,9 @@ export class Sandbox implements AsyncDisposable {
   readonly snapshots: Snapshots;
 
   /** @internal */
-  constructor(remote: Remote, identity: SandboxIdentity) {
+  constructor(remote: Remote, identity: SandboxIdentity, owned: Set<WeakRef<Sandbox>>) {
     this.#remote = remote;
+    this.#owned = owned;
     this.id = identity.id;
     this.name = identity.name;
     this.files = new Files(remote);
@@ -73,6 +85,12 @@ export class Sandbox implements AsyncDisposable {
     this.snapshots = new Snapshots(remote);
     this.#ownership = { name: identity.name, isOwned: identity.isOwned };
     watchForLoss(this, this.#ownership);
+    if (identity.isOwned) {
+      for (const reference of owned) {
+        if (reference.deref()?.isOwned !== true) owned.delete(reference);
+      }
+      owned.add(new WeakRef(this));
+    }
   }
 
   /** True if the sandbox is removed at the end of its scope, and when this process ends. */
@@ -122,11 +140,17 @@ export class Sandbox implements AsyncDisposable {
     this.#ownership.isOwned = false;
   }
 
-  /** Kills and removes the sandbox if it is owned. A second call does nothing. */
+  /** Ends this object: an owned sandbox is shut down and removed. A second call does nothing. */
   async close(): Promise<void> {
-    if (this.#ownership.isOwned) {
-      this.#ownership.isOwned = false;
-      await this.#remote.call("close");
+    const { isOwned } = this.#ownership;
+    this.#ownership.isOwned = false;
+    try {
+      if (isOwned) {
+        await this.#remote.call("close");
+      }
+    } finally {
+      // Also if the wait failed: the sandbox ends without it.
+      this.#remote.close();
     }
   }
 
@@ -148,8 +172,9 @@ export class Sandbox implements AsyncDisposable {
   /** Runs a command, waits for its end and returns its output. */
   async exec(argv: readonly Text[], options: ExecOptions = {}): Promise<Output> {
     const { stdin, ...others } = options;
-    const content = stdin === undefined ? [] : [bytesOf(stdin)];
-    const answer = await this.#remote.call<Ended>("exec", { ...others, argv }, options, content);
+    const content = stdin === undefined ? [] : [bytesOf(stdin, "stdin")];
+    const parameters = { ...others, argv: argumentsOf(argv), user: userName(options.user) };
+    const answer = await this.#remote.call<Ended>("exec", parameters, options, content);
     return new Output(answer.value, answer.content);
   }
 
@@ -158,9 +183,9 @@ export class Sandbox implements AsyncDisposable {
     return this.exec(["/bin/sh", "-c", text], options);
   }
 
-  /** Starts a command and returns it while it runs. `signal` kills the command, also later. */
+  /** Starts a command and returns it while it runs. `signal` and `timeoutMs` kill the command, also later. */
   async spawn(argv: readonly Text[], options: SpawnOptions = {}): Promise<Process> {
-    const [remote] = await this.#remote.open("spawn", { ...options, argv }, options);
+    const [remote] = await this.#remote.open("spawn", { ...options, argv: argumentsOf(argv), user: userName(options.user) }, options);
     return new Process(remote, options.signal);
   }
 
@@ -182,28 +207,34 @@ export class Sandbox implements AsyncDisposable {
   }
 
   /**
-   * Compares the sandbox with its image: what was added, changed and deleted in it. A stopped sandbox cannot be
-   * started until the result is closed. The disk of a running one is frozen while it is copied, for at most 60 s.
+   * Compares the sandbox with what it began with: its image, with the files that were copied and written before its
+   * first boot. A stopped sandbox cannot be started until the result is closed. The disk of a running one is frozen
+   * while it is copied, for at most 60 s.
    */
   async diff(options: DiffOptions = {}): Promise<Diff> {
-    const [remote] = await this.#remote.open("diff", options, options);
+    const snapshot = options.snapshot === undefined ? undefined : nameOf(options.snapshot);
+    const [remote] = await this.#remote.open("diff", { ...options, snapshot }, options);
     return new Diff(remote);
   }
 
   /**
-   * Takes back all changes of the stopped sandbox at and below these paths: they are then what the image has. The
-   * sandbox is unchanged if that fails.
+   * Takes back all changes of the stopped sandbox at and below these paths, and returns what that changes. The files
+   * are then what the sandbox began with, or those of a base. The sandbox is unchanged if that fails.
    */
-  async discard(paths: readonly Text[], options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("discard", { paths }, options);
+  async discard(paths: readonly Text[], options: DiscardOptions = {}): Promise<DiscardedChange[]> {
+    const base = options.base === undefined ? undefined : sideOf(options.base);
+    return this.#remote.value("discard", { ...options, base, paths }, options);
   }
 
   /**
    * Puts the changes of the sandbox into a directory of this host. If files of the host are in the way, nothing is
-   * changed, and the detail `conflicts` of the error lists them.
+   * changed, and the detail `conflicts` of the error lists them. Changes that make programs of this host run commands
+   * have to be accepted; otherwise nothing is changed, and the detail `marked` lists them.
    */
   async apply(directory: HostPath, options: ApplyOptions = {}): Promise<Applied> {
-    return this.#remote.value("apply", { ...options, directory }, options);
+    const base = options.base === undefined ? undefined : sideOf(options.base);
+    const snapshot = options.snapshot === undefined ? undefined : nameOf(options.snapshot);
+    return this.#remote.value("apply", { ...options, base, snapshot, directory }, options);
   }
 
   /**
@@ -211,22 +242,40 @@ export class Sandbox implements AsyncDisposable {
    * snapshot. The processes of a running sandbox are ended, and its command is started again; its machine stays up. If
    * the guest does not do its part, the sandbox is stopped and started.
    */
-  async rollback(name?: string, options: RollbackOptions = {}): Promise<RolledBack> {
-    return this.#remote.value("rollback", { ...options, name }, options);
+  async rollback(name?: Name, options: RollbackOptions = {}): Promise<RolledBack> {
+    const snapshot = name === undefined ? undefined : nameOf(name);
+    return this.#remote.value("rollback", { ...options, name: snapshot }, options);
   }
 
   /**
    * Makes sandboxes that begin with the files of this one, running or not, and returns their names. Without names one is
    * made, whose name is its id. They share the files until they write to them, are not started, and are kept when they stop.
    */
-  async fork(names: readonly string[] = [], options: ForkOptions = {}): Promise<string[]> {
-    const forks = await this.#remote.value<{ names: string[] }>("fork", { ...options, names }, options);
+  async fork(names: string | readonly string[] = [], options: ForkOptions = {}): Promise<string[]> {
+    const parameters = {
+      ...options,
+      names: typeof names === "string" ? [names] : names,
+      snapshot: options.snapshot === undefined ? undefined : nameOf(options.snapshot),
+    };
+    const forks = await this.#remote.value<{ names: string[] }>("fork", parameters, options);
     return forks.names;
+  }
+
+  /**
+   * Starts a fork of this sandbox, which the result owns: it ends as a sandbox of `sandboxes.run` does. It begins with the
+   * files of this sandbox as they are now, or as they are in a `snapshot`, and has its options. {@link fork} makes ones
+   * that are kept.
+   */
+  async branch(options: BranchOptions = {}): Promise<Sandbox> {
+    const snapshot = options.snapshot === undefined ? undefined : nameOf(options.snapshot);
+    const [remote, identity] = await this.#remote.open<SandboxIdentity>("branch", { ...options, snapshot }, options);
+    return new Sandbox(remote, identity, this.#owned);
   }
 
   /** Makes an image of the sandbox: a child of its image, or of the last image that was made of it. */
   async commit(name: string, options: CommitOptions = {}): Promise<Committed> {
-    return this.#remote.value("commit", { ...options, name }, options);
+    const snapshot = options.snapshot === undefined ? undefined : nameOf(options.snapshot);
+    return this.#remote.value("commit", { ...options, name, snapshot }, options);
   }
 
   /** Changes the sandbox from its next start on. */

@@ -19,17 +19,18 @@ export class Sandboxes {
    * Creates and starts a sandbox that this process owns: it is shut down and removed when the scope of
    * `await using` ends, with `close()`, and when this process ends.
    */
-  async run(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
-    const sandbox = await this.#made("sandboxes.run", image, options);
-    for (const reference of this.#owned) {
-      if (reference.deref()?.isOwned !== true) this.#owned.delete(reference);
-    }
-    this.#owned.add(new WeakRef(sandbox));
-    return sandbox;
+  async run(image: string, options?: SandboxOptions): Promise<Sandbox>;
+  /** Creates and starts a sandbox of another sandbox (`fromSandbox`) or of a disk image (`rootDisk`). */
+  async run(options: SandboxOptions): Promise<Sandbox>;
+  async run(image: string | SandboxOptions, options: SandboxOptions = {}): Promise<Sandbox> {
+    return this.#made("sandboxes.run", image, options);
   }
 
   /** Creates a sandbox that stays until it is removed. It is not started. */
-  async create(image: string, options: SandboxOptions = {}): Promise<Sandbox> {
+  async create(image: string, options?: SandboxOptions): Promise<Sandbox>;
+  /** Creates a sandbox of another sandbox (`fromSandbox`) or of a disk image (`rootDisk`). */
+  async create(options: SandboxOptions): Promise<Sandbox>;
+  async create(image: string | SandboxOptions, options: SandboxOptions = {}): Promise<Sandbox> {
     return this.#made("sandboxes.create", image, options);
   }
 
@@ -41,13 +42,13 @@ export class Sandboxes {
   async importSnapshot(path: HostPath, options: CallOptions & { readonly name?: string | undefined } = {}): Promise<Sandbox> {
     const parameters = { path, name: options.name };
     const [remote, identity] = await this.#remote.open<SandboxIdentity>("sandboxes.import", parameters, options);
-    return new Sandbox(remote, identity);
+    return new Sandbox(remote, identity, this.#owned);
   }
 
   /** Returns the sandbox with this name or id. */
   async get(name: string, options: CallOptions = {}): Promise<Sandbox> {
     const [remote, identity] = await this.#remote.open<SandboxIdentity>("sandboxes.get", { name }, options);
-    return new Sandbox(remote, identity);
+    return new Sandbox(remote, identity, this.#owned);
   }
 
   /** Returns the descriptions of the sandboxes, the earliest first. */
@@ -55,9 +56,10 @@ export class Sandboxes {
     return this.#remote.value("sandboxes.list", options, options);
   }
 
-  async #made(operation: string, image: string, options: SandboxOptions): Promise<Sandbox> {
-    const parameters = sandboxParameters(image, options);
+  async #made(operation: string, image: string | SandboxOptions, given: SandboxOptions): Promise<Sandbox> {
+    const [name, options] = typeof image === "string" ? [image, given] : ["", image];
+    const parameters = sandboxParameters(name, options);
     const [remote, identity] = await this.#remote.open<SandboxIdentity>(operation, parameters, options);
-    return new Sandbox(remote, identity);
+    return new Sandbox(remote, identity, this.#owned);
   }
 }

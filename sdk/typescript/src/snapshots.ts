@@ -1,4 +1,5 @@
 /** The snapshots of a sandbox's files. */
+import { nameOf, type Name } from "./names.js";
 import { ReadableFiles } from "./readable-files.js";
 import type { CallOptions, Remote } from "./remote.js";
 import type { HostPath, SnapshotInfo, SnapshotOptions, VerifiedSnapshot } from "./types.js";
@@ -26,31 +27,31 @@ export class Snapshots {
   }
 
   /** Returns the snapshot with this name. */
-  async get(name: string, options: CallOptions = {}): Promise<SnapshotInfo> {
-    return this.#remote.value("snapshots.get", { name }, options);
+  async get(name: Name, options: CallOptions = {}): Promise<SnapshotInfo> {
+    return this.#remote.value("snapshots.get", { name: nameOf(name) }, options);
   }
 
   /** Returns the files as they are in a snapshot, while the sandbox runs too. The first call finds out whether there is one. */
-  files(name: string): ReadableFiles {
-    return new ReadableFiles(this.#remote, name);
+  files(name: Name): ReadableFiles {
+    return new ReadableFiles(this.#remote, nameOf(name));
   }
 
   /** Removes a snapshot. The sandbox's files stay as they are. */
-  async remove(name: string, options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("snapshots.remove", { name }, options);
+  async remove(name: Name, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("snapshots.remove", { name: nameOf(name) }, options);
   }
 
   /** Writes a snapshot to a file that another host imports, without its image. The file is complete, or unchanged. */
-  async export(name: string, path: HostPath, options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("snapshots.export", { name, path }, options);
+  async export(name: Name, path: HostPath, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("snapshots.export", { name: nameOf(name), path }, options);
   }
 
   /**
    * Reads a snapshot, or all of them, and compares each with its digest. Content that has no digest gets one. Damage is
    * a result.
    */
-  async verify(name?: string, options: CallOptions = {}): Promise<VerifiedSnapshot[]> {
-    return this.#remote.value("snapshots.verify", { name }, options);
+  async verify(name?: Name, options: CallOptions = {}): Promise<VerifiedSnapshot[]> {
+    return this.#remote.value("snapshots.verify", { name: name === undefined ? undefined : nameOf(name) }, options);
   }
 
   /** Merges parts of the disk that no snapshot needs apart, and returns the number of bytes that this frees. */

@@ -1,4 +1,5 @@
 /** The volumes of a client. */
+import { nameOf, type Name } from "./names.js";
 import type { CallOptions, Remote } from "./remote.js";
 import type { Size, VolumeInfo } from "./types.js";
 
@@ -33,8 +34,8 @@ export class Volumes {
   }
 
   /** Removes a volume that no sandbox mounts. */
-  async remove(name: string, options: CallOptions = {}): Promise<void> {
-    await this.#remote.call("volumes.remove", { name }, options);
+  async remove(name: Name, options: CallOptions = {}): Promise<void> {
+    await this.#remote.call("volumes.remove", { name: nameOf(name) }, options);
   }
 
   /** Removes the volumes that no sandbox mounts, and returns their names. */

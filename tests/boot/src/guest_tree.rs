@@ -10,8 +10,11 @@ use crate::trial::boot_found;
 
 /// Copies a program into the guest through standard input, and prints the root's tree with it. The
 /// tree is the root's own, without the mounts over it.
-const GUEST_DUMP: &str = "set -e; mkdir /run/dump /run/dump/tree; mount --bind / /run/dump/tree; \
-    cat > /run/dump/tree-dump; chmod 755 /run/dump/tree-dump; /run/dump/tree-dump /run/dump/tree";
+const GUEST_DUMP: &str = "set -e; cd /dev/shm; mkdir tree; mount --bind / tree; \
+    cat > tree-dump; chmod 755 tree-dump; mount -o remount,exec /dev/shm; ./tree-dump tree";
+
+/// The directory that no image has, and each guest.
+const AGENTS_DIRECTORY: &str = "/run/msb";
 
 /// Returns the comparison of the image's trees.
 pub(crate) fn tests() -> Vec<Trial> {
@@ -45,5 +48,14 @@ pub(crate) fn of_guest(env: &TestEnv, tree_dump: &Path) -> Result<String> {
         "tree-dump in the guest: {}",
         describe(&output)
     );
-    Ok(String::from_utf8(output.stdout)?)
+    let tree = String::from_utf8(output.stdout)?;
+    let own = tree.lines().filter(|line| is_of_agent(line)).count();
+    ensure!(own == 1, "{own} lines are of {AGENTS_DIRECTORY}");
+    let lines = tree.lines().filter(|line| !is_of_agent(line));
+    Ok(lines.map(|line| format!("{line}\n")).collect())
+}
+
+/// Returns true if a line is that of the directory on which the agent has its own mounts.
+fn is_of_agent(line: &str) -> bool {
+    line.split(' ').next() == Some(AGENTS_DIRECTORY)
 }

@@ -16,6 +16,7 @@
 //! | `examples::boot_…` | examples of the Rust SDK, as their readers run them |
 //! | `conformance::boot_conformance_…` | the behaviours of `sdk/conformance`, with the Rust SDK |
 //! | `attacks::…` | SECURITY.md's promises, attacked |
+//! | `gallery::boot_…` | images of well-known services; most are long, so `--ignored` |
 //! | `soak::boot_…` | crashes, cycles, crowds; long, so `--ignored` |
 //! | `filesystems::boot_…` | XFS and Btrfs as roots, on the kernel that has them, and a cloud image; long, so `--ignored` |
 //! | `suites::boot_…` | other projects' filesystem suites; long, so `--ignored` |
@@ -26,6 +27,7 @@ mod cloud_image;
 mod conformance;
 mod disk_images;
 mod docker;
+mod gallery;
 mod guest_tree;
 mod kernel_check;
 mod lab;
@@ -104,6 +106,7 @@ fn tests() -> Result<Vec<Trial>> {
         sdk::tests,
         conformance::tests,
         lab::tests,
+        gallery::tests,
     ] {
         tests.extend(more());
     }

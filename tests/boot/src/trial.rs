@@ -17,8 +17,8 @@ pub(crate) fn boot_found(
     let directory = format!("{}-{name}", harness::name_of(group));
     harness::test(format!("{group}::boot_{name}"), move || {
         let env = TestEnv::with_guests(&directory)?;
-        let found = check(&env)?;
-        env.expect_nothing_left()?;
+        let found = check(&env).and_then(|found| env.expect_nothing_left().map(|()| found));
+        let found = found.map_err(|error| env.with_logs(error))?;
         env.remove_work()?;
         Ok(found)
     })

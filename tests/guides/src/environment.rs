@@ -36,7 +36,7 @@ impl Environment {
 
 fn existing(variable: &str) -> Result<PathBuf> {
     let path = std::env::var_os(variable).with_context(|| {
-        format!("{variable} is not set; docs/guide/README.md says what it names")
+        format!("{variable} is not set; tests/guides/README.md says what it names")
     })?;
     let path = PathBuf::from(path);
     ensure!(

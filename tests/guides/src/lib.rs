@@ -9,7 +9,7 @@
 //! # Ok::<(), guides::ParseError>(())
 //! ```
 //!
-//! The form of a guide is described in `docs/guide/README.md`. A test library such as `trycmd` is
+//! The form of a guide is described in `tests/guides/README.md`. A test library such as `trycmd` is
 //! no substitute: it starts each command without a shell, and guides pipe, redirect and set
 //! variables.
 

@@ -14,11 +14,13 @@
 //! | `saved::…` | the tar of each layer, by `msb save`, with the one that was loaded |
 //! | `stores::…` | two stores of one image; other projects' registries after a push, with skopeo |
 //! | `refusals::…` | bad input: a clear error, and nothing left |
+//! | `environment::…` | all that a command sees at its start, with docker |
 //! | `pages::…` | the page of a benchmark's report, in a browser |
 
 mod artifacts;
 mod browser;
 mod engines;
+mod environment;
 mod erofs;
 mod ext4;
 mod fidelity;
@@ -54,6 +56,7 @@ pub fn main() -> Result<ExitCode> {
         refusals::tests,
         registries::tests,
         pages::tests,
+        environment::tests,
     ] {
         tests.extend(more());
     }

@@ -72,7 +72,7 @@ fn fail_stage(env: &TestEnv, stage: &Stage, count: u32, random: &mut Random) -> 
     let (mut refused, mut went_on, mut missed, mut failed) = (0, 0, 0, 0);
     while refused + went_on + failed < count {
         let (call, ordinal) = places[random.below(places.len())].clone();
-        // Not of writes: msb may not end then, for a reason that is not known (SHORTCOMINGS.md).
+        // Not of writes: msb may not end then, for a reason that is not known (LIMITS.md).
         let lasting = random.below(3) == 0 && call != "write";
         let (error, reason) = ERRORS[random.below(ERRORS.len())];
         let fault = Fault {

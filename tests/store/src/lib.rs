@@ -18,6 +18,7 @@ mod powercut;
 mod pulls;
 mod random;
 mod registry;
+mod sandbox_flips;
 mod stage;
 mod system_calls;
 
@@ -75,32 +76,37 @@ const TESTS: &[Test] = &[
     test(
         "kills::a_load_survives_being_killed",
         load_kills::kill_loads,
-        200,
+        60,
     ),
     test(
         "flips::a_flipped_byte_is_found_refused_and_mended",
         flips::flip_bytes,
-        50,
+        25,
+    ),
+    test(
+        "flips::a_flipped_byte_of_a_sandboxs_record_loses_nothing",
+        sandbox_flips::flip_records,
+        10,
     ),
     test(
         "full_disks::every_stage_says_so_and_loses_nothing",
         full_disk::fill_disks,
-        4,
+        2,
     ),
     test(
         "faults::errors_of_the_disk_are_told_and_lose_nothing",
         faults::fail_calls,
-        8,
+        4,
     ),
     test(
         "kills::a_change_that_is_killed_is_old_or_new",
         changes::kill,
-        4,
+        2,
     ),
     test(
         "full_disks::a_change_without_room_is_old_or_new",
         changes::fill,
-        3,
+        1,
     ),
     test(
         "determinism::every_number_of_processors_gives_the_same_bytes",

@@ -3,7 +3,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Error, Result, anyhow, bail, ensure};
 use fs_err as fs;
 use serde_json::Value;
 use test_fixtures::{build, images, kernel, paths, tools};
@@ -98,6 +98,15 @@ impl TestEnv {
     /// Those of [`TestEnv::new`].
     pub fn with_guests_alone(name: &str) -> Result<Self> {
         let env = Self::new(name)?.add_home(Home::alone, DebianImage::Python)?;
+        env.wait_for_slot()
+    }
+
+    /// Prepares the same with a home that has no image: for a test that loads its own.
+    ///
+    /// # Errors
+    /// Those of [`TestEnv::new`].
+    pub fn with_empty_home(name: &str) -> Result<Self> {
+        let env = Self::new(name)?.add_home(Home::empty, DebianImage::Python)?;
         env.wait_for_slot()
     }
 
@@ -349,6 +358,16 @@ impl TestEnv {
             fresh_starts.fetch_add(1, Ordering::Relaxed);
         }
         bail!("no guest answered in {} starts", FRESH_STARTS + 1)
+    }
+
+    /// Adds the ends of its sandboxes' consoles and machine logs to a test's error.
+    #[must_use]
+    pub fn with_logs(&self, error: Error) -> Error {
+        let logs = self.guests().home.ends_of_logs();
+        if logs.is_empty() {
+            return error;
+        }
+        anyhow!("{logs}").context(format!("{error:#}"))
     }
 
     /// Checks that the test left no sandbox, no sandbox's directory and no process.

@@ -1,17 +1,28 @@
 //! Tests that are registered by name, and run by `libtest-mimic` as `cargo test` runs others:
 //! filters, `--list`, `--ignored` and `--test-threads` work.
 
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Error, Result, bail};
 pub use libtest_mimic::{Arguments, Trial, run as run_tests};
 use libtest_mimic::{Completion, Failed};
+
+use crate::settings;
 
 /// The prefix of each system test's name.
 /// `--skip '[system]'` skips these tests, and runs only the unit tests of their packages.
 const KIND: &str = "system";
+/// The default time limit of a test, in seconds. It includes the wait for a slot, and is several times
+/// what the longest short test takes on two busy cores.
+const LIMIT_S: u64 = 1500;
+/// The duration from which a test's time is printed.
+const SLOW: Duration = Duration::from_secs(15);
 
-/// Returns a test that prints its findings, and its error with all causes.
+/// Returns a test that prints its findings, and its error with all causes. A test that exceeds
+/// the time limit fails; its thread runs until this program ends.
 #[expect(clippy::print_stdout, reason = "what a test found is its report")]
 pub fn test(
     name: impl Into<String>,
@@ -19,16 +30,44 @@ pub fn test(
 ) -> Trial {
     let name = name.into();
     let label = name.clone();
-    let test = Trial::test(name, move || match run() {
-        Ok(found) => {
-            if !found.is_empty() {
-                println!("{label}: {found}");
-            }
-            Ok(())
+    let test = Trial::test(name, move || {
+        let begun = Instant::now();
+        let found = within_limit(run).map_err(|error| Failed::from(with_causes(&error)))?;
+        if !found.is_empty() {
+            println!("{label}: {found}");
         }
-        Err(error) => Err(Failed::from(format!("{error:?}"))),
+        if begun.elapsed() > SLOW {
+            println!("{label}: took {} s", begun.elapsed().as_secs());
+        }
+        Ok(())
     });
     test.with_kind(KIND)
+}
+
+/// Runs a test on a separate thread, and waits for it until the limit.
+fn within_limit(run: impl FnOnce() -> Result<String> + Send + 'static) -> Result<String> {
+    let limit = Duration::from_secs(settings::parsed(settings::LIMIT_S)?.unwrap_or(LIMIT_S));
+    let (sender, ended) = channel();
+    let test = std::thread::Builder::new().spawn(move || {
+        // The receiver is gone once the limit is over.
+        let _ = sender.send(run());
+    })?;
+    match ended.recv_timeout(limit) {
+        Ok(outcome) => outcome,
+        Err(RecvTimeoutError::Timeout) => bail!("it has not ended within {} s", limit.as_secs()),
+        // The thread has panicked.
+        Err(RecvTimeoutError::Disconnected) => match test.join() {
+            Ok(()) => bail!("it has ended without a result"),
+            Err(panic) => resume_unwind(panic),
+        },
+    }
+}
+
+/// Returns an error and its causes, one a line, without a backtrace: the message says what is wrong,
+/// and a report is read from its end.
+fn with_causes(error: &Error) -> String {
+    let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
+    causes.join("\n  because ")
 }
 
 /// Returns a test that cannot run here, with the reason.
@@ -57,7 +96,18 @@ pub fn run(tests: impl FnOnce(&Arguments) -> Vec<Trial>) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
+
+    #[test]
+    fn a_failure_names_its_causes() {
+        let error = anyhow!("no such file").context("cannot read it");
+        assert_eq!(
+            with_causes(&error),
+            "cannot read it\n  because no such file"
+        );
+    }
 
     #[test]
     fn a_title_becomes_a_name() {

@@ -13,6 +13,9 @@ use crate::msb::Msb;
 use crate::process::{describe, succeed, with_open_umask};
 use crate::settings;
 
+/// The number of lines that the report of a failed test shows of each log.
+const LOG_LINES: usize = 12;
+
 /// An `MSB_HOME` for one test. Sandboxes that the test leaves in it are removed with it.
 #[derive(Debug)]
 pub(crate) struct Home {
@@ -81,6 +84,20 @@ impl Home {
         Ok(home)
     }
 
+    /// Makes a home without images. Its store, kernels and boot disks are its own.
+    pub(crate) fn empty(program: &Path, _kernel: &Path, _debian: DebianImage) -> Result<Self> {
+        let path = new_path()?;
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self {
+            path,
+            image: String::new(),
+            program: program.to_owned(),
+            is_own: true,
+            parent: None,
+            _images: None,
+        })
+    }
+
     /// Makes a home with a umask of 000, in a directory that every user of the host can enter.
     pub(crate) fn open(program: &Path, kernel: &Path, debian: DebianImage) -> Result<Self> {
         let parent = std::env::temp_dir().join(format!("msb-open-{}", std::process::id()));
@@ -104,7 +121,26 @@ impl Home {
         Ok(home)
     }
 
-    /// Checks that there is no sandbox, no sandbox's directory and no process.
+    /// Returns the last lines of the console and of the machine's log of each sandbox.
+    pub(crate) fn ends_of_logs(&self) -> String {
+        let sandboxes = std::fs::read_dir(self.path.join("sandboxes"));
+        let mut ends = String::new();
+        for sandbox in sandboxes.into_iter().flatten().flatten() {
+            for log in ["console.log", "vmm.log"] {
+                let content = std::fs::read(sandbox.path().join(log)).unwrap_or_default();
+                let content = String::from_utf8_lossy(&content);
+                let lines: Vec<_> = content.lines().collect();
+                let first = lines.len().saturating_sub(LOG_LINES);
+                let id = sandbox.file_name();
+                let end = lines[first..].join("\n    ");
+                ends.push_str(&format!("the end of {}/{log}:\n    {end}\n", id.display()));
+            }
+        }
+        ends
+    }
+
+    /// Checks that there is no sandbox, no sandbox's directory, and no process that has one of its
+    /// files open: the space of such a file is not free yet.
     pub(crate) fn expect_nothing_left(&self, msb: &Msb) -> Result<()> {
         let listed = succeed(&mut msb.command(&["ls", "--format", "json"]))?;
         ensure!(listed.stdout.trim_ascii() == b"[]", "{}", describe(&listed));
@@ -115,13 +151,8 @@ impl Home {
             Err(error) => return Err(error.into()),
         };
         ensure!(left.is_empty(), "{left:?}");
-        let directory = sandboxes.display().to_string();
-        let found = Command::new("pgrep").args(["-f", &directory]).output()?;
-        ensure!(
-            found.stdout.is_empty(),
-            "processes {}",
-            String::from_utf8_lossy(&found.stdout)
-        );
+        let using = processes_with(&sandboxes)?;
+        ensure!(using.is_empty(), "{using:?}");
         Ok(())
     }
 }
@@ -143,6 +174,37 @@ impl Drop for Home {
         }
         let _ = fs::remove_dir_all(self.parent.as_ref().unwrap_or(&self.path));
     }
+}
+
+/// Returns each process whose command line or open files name a directory or a path below it, as the
+/// process's number and that name.
+fn processes_with(directory: &Path) -> Result<Vec<String>> {
+    let directory = directory.display().to_string();
+    let mut found = Vec::new();
+    for process in fs::read_dir("/proc")? {
+        let process = process?;
+        let Some(number) = process.file_name().to_str().map(str::to_owned) else {
+            continue;
+        };
+        if number.parse::<u32>().is_err() {
+            continue;
+        }
+        // A process may end meanwhile.
+        let command = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        let open = std::fs::read_dir(process.path().join("fd"));
+        // The work in the background may read snapshots for a moment longer.
+        let is_maintenance = command.contains("__maintain");
+        let open = open.into_iter().flatten().flatten();
+        let open = open.filter(|_| !is_maintenance);
+        let open = open.filter_map(|file| std::fs::read_link(file.path()).ok());
+        let named = open.map(|file| file.display().to_string());
+        let named = named
+            .chain([command])
+            .find(|name| name.contains(&directory));
+        found.extend(named.map(|name| format!("process {number}: {name}")));
+    }
+    Ok(found)
 }
 
 /// Returns a path that does not exist. It is short, because paths of sockets below it have a limit.

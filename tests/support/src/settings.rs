@@ -2,6 +2,7 @@
 //! If none of them is set, a test builds and fetches its fixtures.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -26,6 +27,11 @@ pub const DISK_IMAGES: &str = "MSB_TEST_DISK_IMAGES";
 pub const COUNT: &str = "MSB_TEST_COUNT";
 /// The number of the first random case.
 pub const FIRST: &str = "MSB_TEST_FIRST";
+
+/// Runs only every Nth case of a long table.
+pub const STEP: &str = "MSB_TEST_STEP";
+/// The time limit of a test, in seconds.
+pub const LIMIT_S: &str = "MSB_TEST_LIMIT_S";
 
 /// Returns the value of a variable; `None` if it is unset.
 ///
@@ -53,6 +59,14 @@ pub fn vmm() -> String {
 /// If the value is not a number.
 pub fn count<T: FromStr>(own: T) -> Result<T> {
     Ok(parsed(COUNT)?.unwrap_or(own))
+}
+
+/// Returns N of every Nth case: [`STEP`], or 1, which is all.
+///
+/// # Errors
+/// If the value is not a number.
+pub fn step() -> Result<usize> {
+    Ok(parsed::<NonZeroUsize>(STEP)?.map_or(1, NonZeroUsize::get))
 }
 
 /// Returns true if a variable has a value that is not empty.

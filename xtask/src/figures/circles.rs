@@ -4,6 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::sizes::sources;
+
 /// A module, as the names from the crate's root to it.
 type Module = Vec<String>;
 
@@ -11,14 +13,13 @@ type Module = Vec<String>;
 /// a module and the modules inside of it are left out: a parent re-exports its children.
 pub(super) fn find(root: &Path) -> Result<Vec<Vec<String>>> {
     let mut circles = Vec::new();
-    let mut sources = vec![root.join("bench/src"), root.join("xtask/src")];
+    let mut folders = vec![root.join("bench/src"), root.join("xtask/src")];
     for package in fs::read_dir(root.join("crates"))? {
-        sources.push(package?.path().join("src"));
+        folders.push(package?.path().join("src"));
     }
-    sources.sort();
-    for source in sources.iter().filter(|source| source.is_dir()) {
-        let mut files = Vec::new();
-        super::collect(source, &mut files)?;
+    folders.sort();
+    for source in &folders {
+        let files = sources(source)?;
         let mut modules = BTreeMap::new();
         for file in &files {
             let relative = file.strip_prefix(source)?;

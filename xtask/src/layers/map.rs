@@ -14,7 +14,10 @@ pub(super) struct Row {
 
 /// The rows, the highest first.
 pub(super) const MAP: [Row; 18] = [
-    row("tests", &["boot", "oracle", "store", "guides"]),
+    row(
+        "tests",
+        &["boot", "oracle", "store", "guides", "fuzz-targets"],
+    ),
     row(
         "recipes",
         &[
@@ -61,7 +64,9 @@ pub(super) const MAP: [Row; 18] = [
             "msb-share",
             "msb-jail",
             "durable-files",
+            "sealed-records",
             "nbd-server",
+            "terminal-text",
         ],
     ),
 ];
@@ -102,8 +107,10 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "oci-image",
             "oci-layers",
             "rootfs-view",
+            "sealed-records",
             "snapshot-file",
             "tar-stream",
+            "terminal-text",
             "tree-archive",
             "tree-diff",
             "vmdk",

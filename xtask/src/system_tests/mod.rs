@@ -19,6 +19,10 @@ use crate::programs::ended;
 use crate::recipes::recipe;
 use table::{GUEST_OPTIONS, TESTS};
 
+/// The variable with the time limit of a test, and its value for tests in their long form: a day.
+const LIMIT_S: &str = "MSB_TEST_LIMIT_S";
+const LONG_LIMIT_S: &str = "86400";
+
 /// The tests of one package whose names hold a word.
 struct Tests {
     recipe: &'static str,
@@ -138,6 +142,9 @@ pub(crate) fn run(name: &str, arguments: &ArgMatches) -> Result<ExitCode> {
         .arg(&call.filter)
         .args(call.with_long.then_some("--include-ignored"))
         .envs(call.variables);
+    if std::env::var_os(LIMIT_S).is_none() {
+        command.env(LIMIT_S, LONG_LIMIT_S);
+    }
     ended(&mut command)
 }
 

@@ -95,6 +95,7 @@ pub(super) const TESTS: &[Tests] = &[
                 Choice(&[
                     ("all", "attacks::"),
                     ("images", "attacks::boot_images"),
+                    ("disks", "attacks::disks"),
                     ("network", "attacks::network"),
                     ("agent", "attacks::agent"),
                     ("users", "attacks::boot_users"),
@@ -154,6 +155,18 @@ pub(super) const TESTS: &[Tests] = &[
                 Value("MSB_TEST_COUNT", Some("20")),
             ),
         ],
+    )),
+    long(tests(
+        "gallery",
+        ("boot", "gallery::boot_"),
+        "Run images of well-known services: as root and as a user, with a reload, a stop and a new start",
+        &[Opt::new("only", "Only this service", Name)],
+    )),
+    long(tests(
+        "lab-checks",
+        ("boot", "lab::"),
+        "Run the walk, and the checks of the machine and of the disk, under libkrun in the lab",
+        &[],
     )),
     tests(
         "fidelity",

@@ -28,7 +28,7 @@ struct Ready {
 impl Ready {
     /// Builds and fetches everything that is missing.
     fn make() -> Result<Self> {
-        step("build every test, and the msb that they run");
+        step("build every test, and the msb that they run; clippy is the compiler");
         shown(&mut steps::build())?;
         images::all()?;
         Ok(Self {
@@ -67,8 +67,12 @@ enum Lane {
 }
 
 /// Runs all steps, or those that the arguments choose. Continues after a failed step, and fails at
-/// the end.
+/// the end. Clippy is the compiler of every build, so none compiles what another one has.
 pub(crate) fn run(arguments: &ArgMatches) -> Result<()> {
+    if !lint::is_judged() {
+        let mut again = Command::new(std::env::current_exe()?);
+        return shown(lint::judged(again.args(std::env::args_os().skip(1))));
+    }
     tools::install_for_tests()?;
     let text = |name| arguments.get_one::<String>(name);
     let lane = Lane::ALL
@@ -116,25 +120,36 @@ fn both_lanes() -> Result<()> {
     host.and(guests)
 }
 
-/// Runs the steps one after the other, and prints each outcome on its own line.
 fn walk(lane: &str, steps: &[&Step]) -> Result<()> {
     let ready = Ready::make()?;
+    one_after_the_other(lane, steps, |step| step.name, |step| step.run(&ready))
+}
+
+/// Runs steps one after the other, and prints each outcome on its own line. Continues after a failed
+/// step, and fails at the end.
+pub(crate) fn one_after_the_other<T>(
+    title: &str,
+    steps: &[T],
+    name: impl Fn(&T) -> &str,
+    run: impl Fn(&T) -> Result<()>,
+) -> Result<()> {
     let mut failed = Vec::new();
     for (number, one) in (1..).zip(steps) {
-        step(&format!("{lane} {number}/{}: {}", steps.len(), one.name));
+        let name = name(one);
+        step(&format!("{title} {number}/{}: {name}", steps.len()));
         let begun = Instant::now();
-        let outcome = one.run(&ready);
+        let outcome = run(one);
         let seconds = begun.elapsed().as_secs();
         match outcome {
-            Ok(()) => println!("ok      {} ({seconds} s)", one.name),
+            Ok(()) => println!("ok      {name} ({seconds} s)"),
             Err(error) => {
-                failed.push(one.name);
-                println!("FAILED  {}: {error:?} ({seconds} s)", one.name);
+                failed.push(name);
+                println!("FAILED  {name}: {error:#} ({seconds} s)");
             }
         }
     }
     println!(
-        "{lane}: {} steps passed, {} failed",
+        "{title}: {} steps passed, {} failed",
         steps.len() - failed.len(),
         failed.len()
     );

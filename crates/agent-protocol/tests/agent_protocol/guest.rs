@@ -5,15 +5,16 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FreezeEvent, FreezeInput, Frozen,
-    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
-    MakeDirectoryRequest, MountRootReply, MountRootRequest, PauseReply, PauseRequest,
-    PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply,
-    RemoveRequest, RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply,
-    SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, Started, StatReply,
-    StatRequest, StatsReply, StatsRequest, Thawed, UnmountRootReply, UnmountRootRequest,
-    UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, freeze_event,
-    freeze_input, put_archive_input, write_file_input,
+    Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FollowClockReply, FollowClockRequest,
+    FreezeEvent, FreezeInput, Frozen, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
+    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply, MountRootRequest,
+    PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
+    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
+    SignalRequest, Started, StatReply, StatRequest, StatsReply, StatsRequest, Thawed,
+    UnmountRootReply, UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest,
+    WriteFileInput, WriteFileReply, freeze_event, freeze_input, put_archive_input,
+    write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, VERSION, async_trait,
@@ -250,6 +251,13 @@ impl Sandbox for Guest {
 
     async fn unpause(&self, _: Request<UnpauseRequest>) -> Result<Response<UnpauseReply>, Status> {
         Ok(Response::new(UnpauseReply { was_paused: true }))
+    }
+
+    async fn follow_clock(
+        &self,
+        _: Request<FollowClockRequest>,
+    ) -> Result<Response<FollowClockReply>, Status> {
+        Err(Status::unimplemented(""))
     }
 
     async fn unmount_root(

@@ -23,9 +23,16 @@ pub(crate) struct CommandsGroup {
     directory: OwnedFd,
     /// `cgroup.procs` of the group.
     processes: OwnedFd,
+    /// The controllers of the groups in this one, as the words that pass them on.
+    controllers: String,
     /// The largest number of processes and threads, as in `pids.max`; `None` if it is not limited.
     pids_max: Option<String>,
 }
+
+/// The most that is read of `cgroup.controllers`; the kernel has some ten short names.
+const CONTROLLERS_MAX_BYTES: usize = 1024;
+
+const SUBTREE_CONTROL: &str = "cgroup.subtree_control";
 
 static COMMANDS: OnceLock<CommandsGroup> = OnceLock::new();
 
@@ -48,6 +55,13 @@ impl CommandsGroup {
     /// Returns `cgroup.procs` of this group.
     pub(crate) fn processes(&self) -> BorrowedFd<'_> {
         self.processes.as_fd()
+    }
+
+    /// Passes the controllers of a group in this one on to the groups in that. Allocates nothing.
+    pub(crate) fn pass_controllers_on(&self, group: BorrowedFd<'_>) -> rustix::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let control = openat(group, c"cgroup.subtree_control", flags, Mode::empty())?;
+        rustix::io::write(control, self.controllers.as_bytes()).map(drop)
     }
 
     /// Returns the limit of processes and threads, which counts for all commands together.
@@ -84,24 +98,43 @@ fn make_group(pids_max: Option<String>) -> rustix::io::Result<CommandsGroup> {
         FsMountFlags::FSMOUNT_CLOEXEC,
         MountAttrFlags::empty(),
     )?;
-    if pids_max.is_some() {
-        write(&root, "cgroup.subtree_control", "+pids")?;
-    }
+    pass_on_all(&root, pids_max.is_some())?;
     mkdirat(&root, GROUP, Mode::from_raw_mode(0o755))?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(&root, GROUP, flags, Mode::empty())?;
     if let Some(most) = &pids_max {
         write(&directory, "pids.max", most)?;
-        // So that a process reads its limit in its own group.
-        write(&directory, "cgroup.subtree_control", "+pids")?;
     }
+    // So that a process reads its limits in its own group, and engines for containers find controllers.
+    let controllers = pass_on_all(&directory, pids_max.is_some())?;
     let processes = open(&directory, "cgroup.procs")?;
     Ok(CommandsGroup {
         root,
         directory,
         processes,
+        controllers,
         pids_max,
     })
+}
+
+/// Returns the words that pass a group's controllers on to the groups in it. One that the kernel keeps is left out,
+/// unless the host needs it: that is `pids`, if there is a limit.
+fn pass_on_all(group: &OwnedFd, needs_pids: bool) -> rustix::io::Result<String> {
+    let mut list = [0; CONTROLLERS_MAX_BYTES];
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = openat(group, "cgroup.controllers", flags, Mode::empty())?;
+    let length = rustix::io::read(file, &mut list[..])?;
+    let list = String::from_utf8_lossy(&list[..length]);
+    let mut passed_on = String::new();
+    for name in list.split_whitespace() {
+        let word = format!("+{name} ");
+        match write(group, SUBTREE_CONTROL, &word) {
+            Ok(()) => passed_on.push_str(&word),
+            Err(error) if needs_pids && name == "pids" => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(passed_on)
 }
 
 fn write(directory: &OwnedFd, name: &str, text: &str) -> rustix::io::Result<()> {

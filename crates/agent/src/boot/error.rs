@@ -10,8 +10,7 @@ pub(crate) enum BootError {
         #[source]
         source: io::Error,
     },
-    /// The target lies in `/run`, and the mount is not a tmpfs. `/run` has to be empty at each
-    /// start.
+    /// The target is `/run`, and the mount is not a tmpfs. The agent makes `/run/msb` in it.
     #[error(
         "only a tmpfs can be mounted at {target}: it is a symlink to /run in the image, and every \
          start creates directories there"
@@ -23,6 +22,16 @@ pub(crate) enum BootError {
          vmlinux-filesystems, which is installed with msb, or with the kernel of libkrunfw (MSB_KERNEL)"
     )]
     NoFilesystem { filesystem: String },
+    /// The kernel has no such file below `/proc/sys`.
+    #[error("the guest's kernel has no setting {name}, which --sysctl asks for")]
+    NoSetting { name: String },
+    /// The kernel refuses the value of a setting.
+    #[error("the guest's kernel refuses the value that --sysctl gives {name}")]
+    Setting {
+        name: String,
+        #[source]
+        source: io::Error,
+    },
     /// A disk did not appear within the time limit.
     #[error("the machine has no disk with the serial {serial}")]
     NoDisk { serial: String },

@@ -1,4 +1,4 @@
-//! The guest's host name, its networks and its limit of open files.
+//! The guest's host name, its networks and its limits of open files and processes.
 
 use std::io;
 
@@ -17,17 +17,29 @@ const DEFAULT_HOSTNAME: &str = "msb";
 /// The limit of open files for each process, as in Docker.
 const OPEN_FILES_MAX: u64 = 1 << 20;
 
-/// Sets the host name, raises the limit of open files and brings the networks up. The sandbox is
+/// Sets the host name, raises the limits of open files and of processes, and brings the networks up. The sandbox is
 /// usable without any of them, so failures are reported and do not stop the boot.
 pub(super) fn set_up() {
-    let limit = Rlimit {
+    let open_files = Rlimit {
         current: Some(OPEN_FILES_MAX),
         maximum: Some(OPEN_FILES_MAX),
     };
-    report(
-        "raise the limit of open files",
-        setrlimit(Resource::Nofile, limit).map_err(Into::into),
-    );
+    // As docker's service. The kernel's default follows from the memory, 911 processes in 256 MiB, and
+    // programs such as Elasticsearch refuse to start below 4,096; `--pids-limit` bounds a sandbox.
+    let processes = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    for (action, resource, limit) in [
+        (
+            "raise the limit of open files",
+            Resource::Nofile,
+            open_files,
+        ),
+        ("raise the limit of processes", Resource::Nproc, processes),
+    ] {
+        report(action, setrlimit(resource, limit).map_err(Into::into));
+    }
     let loopback = Interface::new("lo").and_then(|loopback| loopback.bring_up());
     report("bring the loopback up", loopback);
     if let Some(network) = network::from_host() {

@@ -10,13 +10,16 @@ mod grow;
 mod host;
 mod host_files;
 mod interface;
+mod kernel_settings;
 mod loop_device;
 mod mount_request;
 mod mounts;
 mod network;
+pub(crate) mod own_mounts;
 mod root;
 mod root_disk;
 mod volumes;
+pub(crate) mod working_directory;
 
 use std::path::PathBuf;
 
@@ -25,13 +28,13 @@ pub(crate) use disks::written_devices;
 pub(crate) use entries::of_device as entry_of_device;
 pub(crate) use error::BootError;
 
-/// The boot disk's mount point, seen from the sandbox's root.
-pub(crate) const BOOT_ROOT: &str = "/run/msb/boot";
+/// The boot disk's mount point in `/run/msb`.
+pub(crate) const BOOT_ROOT: &str = "boot";
 /// The mount point of the sandbox's root after the boot disk has become the root again.
 pub(crate) const OLD_ROOT: &str = "/old";
 
-/// The upper disk's mount point, seen from the sandbox's root.
-pub(crate) const UPPER_MOUNT: &str = "/run/msb/upper";
+/// The upper disk's mount point in `/run/msb`.
+pub(crate) const UPPER_MOUNT: &str = "upper";
 
 /// Returns the mount points of the disks that outlive the machine.
 pub(crate) fn kept_mounts() -> Vec<PathBuf> {
@@ -47,6 +50,7 @@ pub(crate) fn boot() -> Result<(), BootError> {
     mount_root()?;
     control_groups::group_commands()?;
     host::set_up();
+    kernel_settings::set_all()?;
     clock::set_from_host();
     root::close_if_read_only()
 }
@@ -66,6 +70,7 @@ fn mount_root() -> Result<(), BootError> {
     root::mount(&disks)?;
     mounts::mount_in_root()?;
     volumes::mount_all()?;
+    working_directory::make();
     root::expose_lower_mounts()?;
     root::pivot()
 }

@@ -96,7 +96,7 @@ fn parse(mount: &str) -> Option<MountRequest> {
 
 /// Replaces each `%` and two hexadecimal digits by the byte that they encode. `None` if the digits
 /// are missing or the result is not UTF-8.
-fn decode(text: &str) -> Option<String> {
+pub(super) fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

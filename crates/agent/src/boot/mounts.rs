@@ -3,7 +3,9 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, open, openat, openat2};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2,
+};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
@@ -46,7 +48,7 @@ const KERNEL_FILESYSTEMS: [Mount; 3] = [
 
 /// Filesystems of every sandbox, in the order of their mounts. A tmpfs uses guest memory as it
 /// fills.
-const IN_ROOT: [Mount; 9] = [
+const IN_ROOT: [Mount; 7] = [
     Mount {
         kind: "proc",
         target: "proc",
@@ -89,23 +91,22 @@ const IN_ROOT: [Mount; 9] = [
         flags: LOCKED_DOWN,
         options: None,
     },
-    Mount {
-        kind: "tmpfs",
-        target: "run",
-        flags: NOSUID_NODEV,
-        options: Some(c"mode=755,size=20%"),
-    },
-    Mount {
-        kind: "tmpfs",
-        target: "tmp",
-        flags: NOSUID_NODEV,
-        options: Some(c"mode=1777,size=50%"),
-    },
 ];
+
+/// Memory at `/tmp`, which is on the writable disk unless the host sets a size.
+const TMP: Mount = Mount {
+    kind: "tmpfs",
+    target: "tmp",
+    flags: NOSUID_NODEV,
+    options: None,
+};
 
 /// The tmpfs whose size the host may set. Each has a word on the kernel's command line that holds
 /// the size in bytes.
-const SIZED: [(&str, &str); 2] = [("dev/shm", "msb_shm"), ("tmp", "msb_tmp")];
+const SIZED: [(&str, &str); 2] = [("dev/shm", "msb_shm"), (TMP.target, "msb_tmp")];
+
+/// The mode of `/tmp`: every user may make files in it, and remove only their own.
+const TMP_MODE: Mode = Mode::from_raw_mode(0o1777);
 
 /// Filesystems that only some programs need, and that a kernel may be built without.
 const DISPENSABLE: [&str; 2] = ["cgroup2", "mqueue"];
@@ -130,7 +131,9 @@ pub(super) fn open_root() -> Result<OwnedFd, BootError> {
 /// Mounts the filesystems that commands expect into the new root.
 pub(super) fn mount_in_root() -> Result<(), BootError> {
     let root = open_root()?;
-    for each in &IN_ROOT {
+    make_tmp(&root).map_err(step("make /tmp"))?;
+    let tmp = sized_options(TMP.target).is_some().then_some(&TMP);
+    for each in IN_ROOT.iter().chain(tmp) {
         let name = format!("mount /{}", each.target);
         let point = match mount_point(&root, Path::new(each.target)) {
             // A kernel without this filesystem has no directory for it in its own ones either.
@@ -146,6 +149,16 @@ pub(super) fn mount_in_root() -> Result<(), BootError> {
         }
     }
     devices::complete().map_err(step("complete /dev"))
+}
+
+/// Makes `/tmp` if the image has none. Many programs fail without it.
+fn make_tmp(root: &OwnedFd) -> rustix::io::Result<()> {
+    match mkdirat(root, TMP.target, TMP_MODE) {
+        // The umask does not count.
+        Ok(()) => chmodat(root, TMP.target, TMP_MODE, AtFlags::empty()),
+        Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns the options of a tmpfs whose size the host sets; `None` if it does not.

@@ -1,7 +1,6 @@
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
 use rustix::mount::{MountFlags, mount_bind, mount_move, mount_remount};
@@ -9,14 +8,12 @@ use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
-use super::{BOOT_ROOT, BootError, UPPER_MOUNT, grow, root_disk};
+use super::{BOOT_ROOT, BootError, UPPER_MOUNT, grow, own_mounts, root_disk};
 
 /// The directory of the boot disk where the sandbox's root is assembled.
 pub(super) const NEW_ROOT: &str = "/root";
 const IMAGE: &str = "/image";
 const UPPER: &str = "/upper";
-/// The directory of the sandbox in which the mounts below the root are visible.
-const EXPOSED: &str = "/root/run/msb";
 
 /// The overlay's options, the same for the life of an upper disk: directories can be renamed, hard
 /// links survive copy-up, a change of mode copies no data, and an upper disk is never used with
@@ -95,16 +92,11 @@ fn overlay_options() -> Result<CString, BootError> {
 /// disk is read-only there: changes below a mounted overlay are undefined. An upper disk that is the root
 /// has its place there, too: it is frozen and trimmed by that path.
 pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
-    fs::DirBuilder::new()
-        .mode(0o700)
-        .create(EXPOSED)
-        .map_err(step("create /run/msb"))?;
+    own_mounts::mount_directory()?;
     let point = |name: &str| {
-        let to = format!("{EXPOSED}/{name}");
-        fs::create_dir(&to).map_err(step("create a mount point in /run/msb"))?;
-        Ok::<_, BootError>(to)
+        own_mounts::point(name, 0o755).map_err(step("create a mount point in /run/msb"))
     };
-    let upper = point("upper")?;
+    let upper = point(UPPER_MOUNT)?;
     if filesystem().is_some() {
         mount_bind(NEW_ROOT, &upper).map_err(step("show the root disk in /run/msb"))?;
     } else {
@@ -130,16 +122,14 @@ pub(super) fn close_if_read_only() -> Result<(), BootError> {
 /// deleted with its machine.
 pub(super) fn kept_upper() -> Option<PathBuf> {
     let is_kept = std::env::var_os(THROWN_AWAY_VARIABLE).is_none();
-    is_kept.then(|| PathBuf::from(UPPER_MOUNT))
+    is_kept.then(|| own_mounts::path(UPPER_MOUNT)).flatten()
 }
 
 /// Makes the overlay the root and moves the boot disk below it.
 pub(super) fn pivot() -> Result<(), BootError> {
-    let boot_root = format!("{NEW_ROOT}{BOOT_ROOT}");
-    fs::create_dir(&boot_root).map_err(step("create the boot disk's mount point"))?;
-    fs::set_permissions(&boot_root, fs::Permissions::from_mode(0o700))
-        .map_err(step("close the boot disk's mount point"))?;
+    let boot_root = own_mounts::point(BOOT_ROOT, 0o700);
+    let boot_root = boot_root.map_err(step("create the boot disk's mount point"))?;
     chdir(NEW_ROOT).map_err(step("enter the new root"))?;
-    pivot_root(".", BOOT_ROOT.trim_start_matches('/')).map_err(step("change the root"))?;
+    pivot_root(".", boot_root).map_err(step("change the root"))?;
     chdir("/").map_err(step("enter the root"))
 }

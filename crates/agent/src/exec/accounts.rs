@@ -14,7 +14,8 @@ const ID_MAX: u32 = u32::MAX - 1;
 pub(super) struct Identity {
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// Ids of the supplementary groups.
+    /// Ids of the supplementary groups, and of `gid` first, as in docker: a process that may change its
+    /// primary group keeps it, so it cannot leave a group that a file excludes.
     pub(super) groups: Vec<u32>,
     pub(super) home: String,
 }
@@ -72,6 +73,8 @@ impl Accounts {
             Some(group) => (self.resolve_group(group)?, Vec::new()),
             None => (own_gid, self.groups_of(name)),
         };
+        groups.retain(|&group| group != gid);
+        groups.insert(0, gid);
         for name in added {
             let gid = self.resolve_group(name)?;
             if !groups.contains(&gid) {
@@ -201,13 +204,13 @@ mod tests {
     fn users_are_resolved_as_docker_does() {
         let ok =
             |uid, gid, groups: &[u32], home: &str| Ok((uid, gid, groups.to_vec(), home.into()));
-        assert_eq!(identity(""), ok(0, 0, &[10], "/root"));
-        assert_eq!(identity("me"), ok(1000, 100, &[10, 29], "/home/me"));
-        assert_eq!(identity("me:wheel"), ok(1000, 10, &[], "/home/me"));
-        assert_eq!(identity("1000"), ok(1000, 100, &[10, 29], "/home/me"));
-        assert_eq!(identity("55:66"), ok(55, 66, &[], "/"));
+        assert_eq!(identity(""), ok(0, 0, &[0, 10], "/root"));
+        assert_eq!(identity("me"), ok(1000, 100, &[100, 10, 29], "/home/me"));
+        assert_eq!(identity("me:wheel"), ok(1000, 10, &[10], "/home/me"));
+        assert_eq!(identity("1000"), ok(1000, 100, &[100, 10, 29], "/home/me"));
+        assert_eq!(identity("55:66"), ok(55, 66, &[66], "/"));
         // A name of digits is a name before it is a number.
-        assert_eq!(identity("1234"), ok(7, 8, &[], "/odd"));
+        assert_eq!(identity("1234"), ok(7, 8, &[8], "/odd"));
         assert!(identity("nobody").is_err());
         assert!(identity("me:nobody").is_err());
         assert!(identity("4294967295").is_err());
@@ -222,9 +225,9 @@ mod tests {
             found.map(|identity| (identity.gid, identity.groups))
         };
         let added = groups("me", &["users", "77", "audio"]).expect("groups");
-        assert_eq!(added, (100, vec![10, 29, 100, 77]));
+        assert_eq!(added, (100, vec![100, 10, 29, 77]));
         let added = groups("me:wheel", &["audio"]).expect("groups");
-        assert_eq!(added, (10, vec![29]));
+        assert_eq!(added, (10, vec![10, 29]));
         for unknown in ["nobody", "", "4294967295"] {
             assert!(groups("me", &[unknown]).is_err(), "{unknown}");
         }

@@ -5,8 +5,10 @@ mod control_group;
 mod elf;
 mod environment;
 mod failure;
+mod init;
 mod limits;
 mod misfit;
+mod namespaces;
 mod process;
 mod program;
 mod replacement;
@@ -18,7 +20,9 @@ use std::time::Duration;
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
-use msb_agent_protocol::v1::{Exec, ExecEvent, ExecInput, ExitStatus, Failure, Started};
+use msb_agent_protocol::v1::{
+    Exec, ExecEvent, ExecInput, ExitStatus, Failure, Namespaces, Started,
+};
 use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, Status, Streaming};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::{mpsc, oneshot};
@@ -26,9 +30,14 @@ use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
+use crate::{shutdown, unmount};
 pub(crate) use control_group::remove_empty as remove_empty_groups;
-use failure::{guest_failure, paused};
+use failure::{guest_failure, paused, refused_action};
+use namespaces::Isolation;
+pub(crate) use namespaces::{among_commands, note_end};
 use process::{NotStarted, Output, Prepared, Process};
+pub(crate) use program::find as find_program;
+pub(crate) use replacement::Replacement;
 pub(crate) use running::Running;
 use signals::Group;
 
@@ -49,18 +58,7 @@ pub(crate) async fn run(
     running: &Running,
 ) -> Events {
     let (sender, events) = mpsc::channel(PENDING_CHUNKS);
-    let prepared = prepare(request).await;
-    let started = if let Some(reason) = running.refusal() {
-        Err(NotStarted::Failed(guest_failure(reason)))
-    } else if running.is_paused() {
-        // The agent would wait for a child that is frozen before it has become the program.
-        Err(NotStarted::Failed(paused()))
-    } else {
-        prepared
-            .map_err(NotStarted::Failed)
-            .and_then(process::start)
-    };
-    match started {
+    match start(request, reaper, running).await {
         Ok(process) => {
             // Nothing is awaited between the start and this call.
             let ended = reaper.wait_for(process.pid);
@@ -81,9 +79,56 @@ pub(crate) async fn run(
     ReceiverStream::new(events)
 }
 
+/// Starts a command in the namespaces that it is for. Nothing is awaited after its start.
+async fn start(request: Exec, reaper: &Reaper, running: &Running) -> Result<Process, NotStarted> {
+    let is_joining = request.namespaces() == Namespaces::Joined;
+    if is_joining && init::holds() && namespaces::process_1().is_none() {
+        let holder = prepare(init::holder(), Isolation::new(Namespaces::New)).await;
+        // Another command may have started one meanwhile.
+        if namespaces::process_1().is_none() {
+            let holder = start_prepared(holder, running)?;
+            let ended = reaper.wait_for(holder.pid);
+            tokio::spawn(end_with_holder(ended, running.clone()));
+        }
+    }
+    let isolation = Isolation::new(request.namespaces());
+    start_prepared(prepare(request, isolation).await, running)
+}
+
+/// Ends the machine with the holder, which nothing but reboot(2) and the kernel ends while the sandbox runs: all
+/// processes in its namespaces have been killed with it.
+async fn end_with_holder(ended: oneshot::Receiver<ExitStatus>, running: Running) {
+    if ended.await.is_ok() && !running.is_closed() {
+        running.close();
+        running.all_left().await;
+        // A thread that failed has said so; the machine ends all the same.
+        let _ = unmount::beside_pings(unmount::unmount_for_good).await;
+        shutdown::power_off();
+    }
+}
+
+/// Starts a prepared command, unless commands are refused by now.
+fn start_prepared(
+    prepared: Result<Prepared, Failure>,
+    running: &Running,
+) -> Result<Process, NotStarted> {
+    if let Some(reason) = running.refusal() {
+        return Err(NotStarted::Failed(guest_failure(reason)));
+    }
+    if running.is_paused() {
+        // The agent would wait for a child that is frozen before it has become the program.
+        return Err(NotStarted::Failed(paused()));
+    }
+    process::start(prepared.map_err(NotStarted::Failed)?)
+}
+
 /// Prepares a command on a thread that may block on the guest's files.
-async fn prepare(request: Exec) -> Result<Prepared, Failure> {
-    let prepared = tokio::task::spawn_blocking(move || process::prepare(&request)).await;
+async fn prepare(request: Exec, isolation: Isolation) -> Result<Prepared, Failure> {
+    let prepared = tokio::task::spawn_blocking(move || {
+        among_commands(|| process::prepare(&request, isolation))
+            .unwrap_or_else(|error| Err(refused_action("prepare the command", &error)))
+    });
+    let prepared = prepared.await;
     prepared.unwrap_or_else(|_| Err(guest_failure("the agent failed")))
 }
 
@@ -92,7 +137,11 @@ async fn explain(why: NotStarted) -> Failure {
     match why {
         NotStarted::Failed(failure) => failure,
         NotStarted::Refused { program, error } => {
-            let explained = tokio::task::spawn_blocking(move || program.explain(&error)).await;
+            let explained = tokio::task::spawn_blocking(move || {
+                among_commands(|| program.explain(&error))
+                    .unwrap_or_else(|_| guest_failure("the agent failed"))
+            });
+            let explained = explained.await;
             explained.unwrap_or_else(|_| guest_failure("the agent failed"))
         }
     }
@@ -133,7 +182,7 @@ async fn attend(
     let taking = tokio::spawn(write_stdin(process.stdin, inputs));
     let started = Event::Started(Started {
         exec_id,
-        pid: process.pid.unsigned_abs(),
+        pid: process.own_number,
     });
     let mut has_ended = false;
     let told = tokio::select! {

@@ -14,7 +14,7 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 
 /// Finds the program that `word` means. A word with a `/` is a path; any other is the name of the
 /// first executable in the directories of `path`.
-pub(super) fn find(
+pub(crate) fn find(
     word: &[u8],
     path: Option<&OsStr>,
     directory: &Path,

@@ -1,20 +1,29 @@
-#![expect(unsafe_code, reason = "execve(2) takes pointers")]
+#![expect(unsafe_code, reason = "execveat(2) takes pointers")]
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, NulError, OsStr, OsString, c_char};
 use std::io;
+use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::ptr;
 
-/// The program that a process becomes, with its arguments and environment, as execve(2) takes them.
+/// The program that a process becomes, with its arguments and environment, as execveat(2) takes them.
 ///
 /// The functions of the C library would run a file that the kernel refuses with `/bin/sh`, whatever
 /// the file is.
-pub(super) struct Replacement {
-    program: CString,
+pub(crate) struct Replacement {
+    program: Executable,
     arguments: Words,
     environment: Words,
+}
+
+/// The file of a program.
+enum Executable {
+    /// The file with this path.
+    Path(CString),
+    /// The open file, whatever path leads to it.
+    File(BorrowedFd<'static>),
 }
 
 /// Words, and the list of pointers to them, which ends with a null pointer.
@@ -40,13 +49,34 @@ impl Words {
 }
 
 impl Replacement {
-    /// Prepares the arguments of execve(2). If the environment sets a name twice, the later value
+    /// Prepares the arguments of execveat(2). If the environment sets a name twice, the later value
     /// counts.
     ///
     /// # Errors
     /// A word that contains a NUL byte.
-    pub(super) fn new<'a>(
+    pub(crate) fn new<'a>(
         program: &Path,
+        arguments: impl Iterator<Item = &'a [u8]>,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Self, NulError> {
+        let program = CString::new(program.as_os_str().as_bytes())?;
+        Self::with(Executable::Path(program), arguments, environment)
+    }
+
+    /// Prepares the arguments as [`new`](Self::new) does, for an open file.
+    ///
+    /// # Errors
+    /// A word that contains a NUL byte.
+    pub(super) fn of_file<'a>(
+        file: BorrowedFd<'static>,
+        arguments: impl Iterator<Item = &'a [u8]>,
+        environment: &[(OsString, OsString)],
+    ) -> Result<Self, NulError> {
+        Self::with(Executable::File(file), arguments, environment)
+    }
+
+    fn with<'a>(
+        program: Executable,
         arguments: impl Iterator<Item = &'a [u8]>,
         environment: &[(OsString, OsString)],
     ) -> Result<Self, NulError> {
@@ -60,7 +90,7 @@ impl Replacement {
             .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()))
             .collect();
         Ok(Self {
-            program: CString::new(program.as_os_str().as_bytes())?,
+            program,
             arguments: Words::new(arguments?),
             environment: Words::new(settings?),
         })
@@ -68,14 +98,21 @@ impl Replacement {
 
     /// Executes the program in place of this process. Returns only if that fails. Allocates
     /// nothing.
-    pub(super) fn execute(&self) -> io::Error {
-        // SAFETY: the program and all words in the two lists are strings that end with a NUL; each
-        // list ends with a null pointer. All live as long as `self`.
+    pub(crate) fn execute(&self) -> io::Error {
+        let (directory, path, flags) = match &self.program {
+            Executable::Path(path) => (libc::AT_FDCWD, path.as_c_str(), 0),
+            Executable::File(file) => (file.as_raw_fd(), c"", libc::AT_EMPTY_PATH),
+        };
+        // SAFETY: the path and all words in the two lists are strings that end with a NUL; each list ends
+        // with a null pointer. All live as long as `self`.
         unsafe {
-            libc::execve(
-                self.program.as_ptr(),
+            libc::syscall(
+                libc::SYS_execveat,
+                directory,
+                path.as_ptr(),
                 self.arguments.pointers.as_ptr(),
                 self.environment.pointers.as_ptr(),
+                flags,
             )
         };
         io::Error::last_os_error()

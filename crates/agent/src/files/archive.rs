@@ -1,5 +1,6 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
 
 use msb_agent_protocol::v1::{
     Chunk, GetArchiveRequest, PutArchive, PutArchiveInput, PutArchiveReply, put_archive_input,
@@ -67,7 +68,18 @@ pub(crate) async fn put(
     running: &Running,
 ) -> Result<PutArchiveReply, Status> {
     let (sender, chunks) = mpsc::channel(PENDING_ANSWERS);
-    let unpacking = waiting(move || unpack_into(&start, ChunkReader::new(chunks)));
+    // The thread that unpacks has another `/proc`, without this process.
+    let descriptors = open_directory(b"/proc/self/fd").map(Arc::new).ok();
+    let options = UnpackOptions {
+        keep_owner: start.keep_owner,
+        keep_set_id: true,
+        make_devices: true,
+        follow_parents: true,
+        descriptors,
+        ..UnpackOptions::default()
+    };
+    let unpacking =
+        waiting(move || unpack_into(&start.directory, ChunkReader::new(chunks), &options));
     let receiving = async move {
         loop {
             let chunk = match inputs.message().await {
@@ -94,17 +106,14 @@ pub(crate) async fn put(
     }
 }
 
-fn unpack_into(start: &PutArchive, archive: ChunkReader) -> Result<PutArchiveReply, Status> {
-    let path = absolute(&start.directory);
+fn unpack_into(
+    directory: &Bytes,
+    archive: ChunkReader,
+    options: &UnpackOptions,
+) -> Result<PutArchiveReply, Status> {
+    let path = absolute(directory);
     let directory = open_directory(&path).map_err(failed("open", &path))?;
-    let options = UnpackOptions {
-        keep_owner: start.keep_owner,
-        keep_set_id: true,
-        make_devices: true,
-        follow_parents: true,
-        ..UnpackOptions::default()
-    };
-    let unpacked = unpack(archive, directory.as_fd(), &options);
+    let unpacked = unpack(archive, directory.as_fd(), options);
     let unpacked = unpacked.map_err(|error| not_unpacked(&error))?;
     Ok(PutArchiveReply {
         entries: unpacked.entries,

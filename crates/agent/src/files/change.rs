@@ -80,7 +80,7 @@ pub(crate) fn rename(request: &RenameRequest) -> Result<RenameReply, Status> {
     }
     fs::rename(source, &target).map_err(|error| match errno(error) {
         Errno::XDEV => Status::failed_precondition(format!(
-            "'{}' and '{}' lie on different filesystems; copy the file, then remove it",
+            "'{}' and '{}' are on different filesystems; copy the file, then remove it",
             from.escape_ascii(),
             target.as_os_str().as_bytes().escape_ascii()
         )),

@@ -7,13 +7,16 @@ mod stat;
 mod status;
 mod write;
 
+use std::io;
+
 use msb_agent_protocol::v1::Chunk;
 use msb_agent_protocol::{Bytes, Status};
-use rustix::fs::{AtFlags, CWD, statat};
+use rustix::fs::fstat;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
-use crate::exec::Running;
+use crate::boot::own_mounts;
+use crate::exec::{Running, among_commands};
 
 pub(crate) use archive::{get, put};
 pub(crate) use change::{make_directory, remove, rename, set_mode};
@@ -26,14 +29,12 @@ pub(crate) type Answers<T> = ReceiverStream<Result<T, Status>>;
 
 /// The number of answers that wait for the host; beyond them the work waits.
 const PENDING_ANSWERS: usize = 4;
-/// The directory that msb itself adds to the sandbox. The image and the upper disk are visible
-/// below it.
-const EXPOSED: &str = "/run/msb";
 
-/// Runs work that blocks on a disk, on its own thread.
+/// Runs work that blocks on a disk, on its own thread, which sees the files as commands do.
 pub(crate) async fn waiting<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Status> + Send + 'static,
 ) -> Result<T, Status> {
+    let work = || among_commands(work).unwrap_or_else(|error| Err(no_thread(&error)));
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Status::internal("the agent failed")))
 }
@@ -63,7 +64,8 @@ fn answers<T: Send + 'static>(
         running: running.clone(),
     };
     tokio::task::spawn_blocking(move || {
-        let ended = work(&host);
+        let ended = among_commands(|| work(&host));
+        let ended = ended.unwrap_or_else(|error| Err(no_thread(&error)));
         let ended = match host.running.refusal() {
             Some(reason) => Err(Status::unavailable(reason)),
             None => ended,
@@ -74,6 +76,10 @@ fn answers<T: Send + 'static>(
         }
     });
     ReceiverStream::new(answers)
+}
+
+fn no_thread(error: &io::Error) -> Status {
+    Status::internal(format!("the agent cannot work on the files: {error}"))
 }
 
 /// Returns a path as an absolute one, from the sandbox's root.
@@ -90,9 +96,9 @@ fn chunk(data: Bytes) -> Chunk {
 }
 
 /// Returns the directories whose content archives leave out, by device and inode: it is not part of
-/// the sandbox's tree.
+/// the sandbox's tree. That is `/run/msb`, where the image and the upper disk are visible.
 fn left_empty() -> Vec<(u64, u64)> {
-    let stat = statat(CWD, EXPOSED, AtFlags::SYMLINK_NOFOLLOW);
+    let stat = own_mounts::directory().and_then(|directory| Ok(fstat(&directory)?));
     stat.map(|stat| (stat.st_dev, stat.st_ino))
         .into_iter()
         .collect()

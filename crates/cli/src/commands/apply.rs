@@ -2,9 +2,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use msb_sdk::{Applied, ApplyOptions, ChangeKind, Error, Text};
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 
 use super::Context;
+use super::patterns::{Patterns, patterns_help};
+use super::snapshot::split;
+use crate::confirm;
 use crate::failure::Outcome;
 use crate::output::{self, Format};
 use crate::text_or_base64::text_or_base64;
@@ -12,38 +15,55 @@ use crate::text_or_base64::text_or_base64;
 // Arguments of `msb apply`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The changes are those that msb diff shows: of the sandbox against its image, or against --base. A path of \
-    the sandbox is put below DIR; with --from, DIR stands for that directory of the sandbox, and changes outside of \
-    it are left out. The changes of this host's files are printed with the letters of msb diff.\n\n\
-    A file that this host has as the sandbox has it counts as done. A file that is neither what the sandbox began with \
-    nor what it has now is a conflict: all of them are named, and nothing is done. Content and permissions are \
-    compared; permissions that the sandbox did not change stay as they are. No symlink below DIR is followed.\n\n\
-    The disk of a running sandbox is frozen while msb copies it, for at most 60 s; what its programs write waits meanwhile.\n\n\
-    Each file is written beside the old one, synced and renamed over it. If the command is interrupted, run it again.\n\n\
-    Examples:\n  \
-    msb apply --dry-run --from /work agent project            what would be done\n  \
-    msb apply --from /work --base before agent project        compared with the sandbox before\n  \
+    after_help = concat!("Applies the changes that msb diff shows: the differences between the \
+    sandbox and its initial files, or those of --base. A path in the sandbox maps to the same path \
+    below DIR; with --from, DIR corresponds to that directory of the sandbox, and changes outside \
+    it are left out. Each change to a file of this host is printed with its msb diff letter.\n\n\
+    A file that already matches the sandbox's is skipped. A file that matches neither the initial \
+    nor the current file of the sandbox is a conflict: msb lists all conflicts and applies \
+    nothing. Content and permissions are compared; permissions that the sandbox did not change are \
+    kept. No symlink below DIR is followed.\n\n\
+    The disk of a running sandbox is frozen while msb copies it, for at most 60 s; writes by its \
+    programs wait until then.\n\n\
+    Repositories of git (.git) are left out, unless a PATH or an --include leads into one. Changes \
+    that make programs of this host run commands, such as .envrc, .vscode, .git/hooks or .bashrc, \
+    are listed before anything is written. They are applied if you confirm at a terminal, or with \
+    --accept. The list is in docs/diff.md.\n\n\
+    Each file is written next to the old one, synced and renamed over it. If the command is \
+    interrupted, run it again.\n\n",
+    patterns_help!(),
+    "Examples:\n  \
+    msb apply --dry-run --from /work agent project            only print the changes\n  \
+    msb apply --from /work agent project                      changes since msb create --copy\n  \
+    msb apply --from /work agent@green project                changes up to a snapshot\n  \
+    msb apply --from /work --exclude node_modules/ --accept /work/.envrc agent project\n  \
     msb apply --from /work agent project /work/src\n  \
-    mkdir changed && msb apply agent changed                  every changed file, below a new directory"
+    mkdir changed && msb apply agent changed                  all changed files, in a new directory")
 )]
 pub(crate) struct Arguments {
-    /// Print what would be done, and do nothing
+    /// Print the changes without applying them
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Directory of the sandbox that DIR stands for [default: /]
+    /// Directory in the sandbox that corresponds to DIR [default: /]
     #[arg(long, value_name = "PATH")]
     from: Option<OsString>,
-    /// Sandbox or image to compare with [default: the sandbox's image]
+    /// Sandbox, snapshot or image to compare with [default: the sandbox's initial files]
     #[arg(long, value_name = "NAME")]
     base: Option<String>,
+    #[command(flatten)]
+    patterns: Patterns,
+    /// Apply changes at or below this path in the sandbox even if they make programs of this host
+    /// run commands; can be given several times
+    #[arg(long, value_name = "PATH")]
+    accept: Vec<OsString>,
     /// Apply owners, setuid and setgid bits, and file capabilities too, as root
     #[arg(long)]
     owner: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Name or id of a sandbox
-    #[arg(value_name = "SANDBOX")]
+    /// Name or id of a sandbox, and the name of a snapshot
+    #[arg(value_name = "SANDBOX[@SNAPSHOT]")]
     name: String,
     /// Existing directory of this host
     #[arg(value_name = "DIR")]
@@ -54,7 +74,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let sandbox = context.handle(&arguments.name).await?;
+    let (name, snapshot) = split(&arguments.name);
+    let sandbox = context.handle(name).await?;
     let mut options = ApplyOptions::default();
     for path in &arguments.paths {
         options = options.path(path.as_os_str());
@@ -65,12 +86,28 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     options.base.clone_from(&arguments.base);
     options.owner = arguments.owner;
     options.dry_run = arguments.dry_run;
-    let applied = sandbox.apply(&arguments.directory, options).await;
-    let applied = applied.inspect_err(print_conflicts)?;
-    if !context.quiet {
-        for path in applied.quoted_sockets() {
-            output::notice(&format!("the socket {path} is left out"));
+    options.snapshot = snapshot.map(str::to_owned);
+    options.exclude = arguments.patterns.exclude();
+    options.include = arguments.patterns.include();
+    for path in &arguments.accept {
+        options = options.accept(path.as_os_str());
+    }
+    let directory = &arguments.directory;
+    let mut applied = sandbox.apply(directory, options.clone()).await;
+    if let Err(error) = &applied {
+        print_conflicts(error);
+        let unaccepted = print_unaccepted(error, directory);
+        if !unaccepted.is_empty() && confirm::agreed("These changes are applied with all others.")?
+        {
+            for path in unaccepted {
+                options = options.accept(path);
+            }
+            applied = sandbox.apply(directory, options).await;
         }
+    }
+    let applied = applied?;
+    if !context.quiet {
+        print_notices(&applied, directory, arguments.dry_run);
     }
     if matches!(arguments.format, Format::Json) {
         output::print_json(&Report::new(&applied))?;
@@ -85,6 +122,20 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 struct Report {
     changes: Vec<Entry>,
     sockets: Vec<Entry>,
+    left_out: Vec<Entry>,
+    marked: Vec<MarkedEntry>,
+}
+
+/// A change that has an effect beyond its file.
+#[derive(Serialize)]
+struct MarkedEntry {
+    #[serde(flatten)]
+    file: Entry,
+    sandbox_path: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox_path_base64: Option<String>,
+    effect: String,
+    needs_acceptance: bool,
 }
 
 /// A file of the directory.
@@ -109,12 +160,25 @@ impl Report {
             }
         };
         let changes = applied.changes.iter();
-        let sockets = applied.sockets.iter();
+        let entries = |paths: &[Text]| paths.iter().map(|path| entry(path, None)).collect();
+        let marked = applied.marked.iter().map(|marked| {
+            let (sandbox_path, sandbox_path_base64) =
+                text_or_base64(marked.sandbox_path.as_bytes());
+            MarkedEntry {
+                file: entry(&marked.path, None),
+                sandbox_path,
+                sandbox_path_base64,
+                effect: marked.effect.clone(),
+                needs_acceptance: marked.needs_acceptance,
+            }
+        });
         Self {
             changes: changes
                 .map(|change| entry(&change.path, Some(change.kind)))
                 .collect(),
-            sockets: sockets.map(|path| entry(path, None)).collect(),
+            sockets: entries(&applied.sockets),
+            left_out: entries(&applied.left_out),
+            marked: marked.collect(),
         }
     }
 }
@@ -134,10 +198,52 @@ fn print_conflicts(error: &Error) {
     }
 }
 
+/// Prints the changes that are not accepted, and returns their paths in the sandbox.
+fn print_unaccepted(error: &Error, directory: &Path) -> Vec<Text> {
+    let marked = error.details().get("marked");
+    let marked = marked.and_then(serde_json::Value::as_array);
+    let mut paths = Vec::new();
+    for marked in marked.into_iter().flatten() {
+        let path = |key: &str| Text::deserialize(marked.get(key)?).ok();
+        let effect = marked.get("effect").and_then(serde_json::Value::as_str);
+        if let (Some(path), Some(sandbox_path), Some(effect)) =
+            (path("path"), path("sandbox_path"), effect)
+        {
+            output::notice(&format!("{}: {effect}", on_host(directory, &path)));
+            paths.push(sandbox_path);
+        }
+    }
+    paths
+}
+
+/// Says what was left out, and what a reviewer has to know of the rest.
+fn print_notices(applied: &Applied, directory: &Path, is_dry_run: bool) {
+    for path in applied.quoted_sockets() {
+        output::notice(&format!("the socket {path} is left out"));
+    }
+    for path in &applied.left_out {
+        let path = path.quoted();
+        output::notice(&format!(
+            "the changes of the repository {path} are left out; name it as a PATH to apply them"
+        ));
+    }
+    for marked in &applied.marked {
+        if is_dry_run || !marked.needs_acceptance {
+            let path = on_host(directory, &marked.path);
+            output::notice(&format!("{path}: {}", marked.effect));
+        }
+    }
+}
+
+/// Returns the path of a file of the directory on one line.
+fn on_host(directory: &Path, path: &Text) -> String {
+    Text::from(directory.join(path.to_path()).as_os_str()).quoted()
+}
+
 fn print(applied: &Applied, directory: &Path) -> std::io::Result<()> {
     for change in &applied.changes {
-        let path = directory.join(change.quoted_path());
-        let line = format!("{} {}\n", change.kind.letter(), path.display());
+        let path = on_host(directory, &change.path);
+        let line = format!("{} {path}\n", change.kind.letter());
         if !output::offer(&line)? {
             break;
         }

@@ -130,6 +130,7 @@ async fn attach(
         stdin: takes_stdin,
         can_leave: true,
         is_ours,
+        is_report: false,
     };
     join(process, joint, &context.timeline).await
 }

@@ -16,8 +16,8 @@ const PROGRAM: &str = "msb-bench";
     disable_help_flag = true,
     after_help = "Examples:\n  \
     msb bench --help                    the benchmarks\n  \
-    msb bench boot alpine               from a typed command to a sandbox's first byte\n  \
-    msb bench fs --help                 the options of one of them"
+    msb bench boot alpine               time from the command to the sandbox's first output\n  \
+    msb bench fs --help                 the options of a benchmark"
 )]
 pub(crate) struct Arguments {
     /// A benchmark and its options
@@ -35,8 +35,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let program = msb.with_file_name(PROGRAM);
     if !program.is_file() {
         return Err(anyhow!(
-            "msb bench needs the program {PROGRAM} beside msb, and {} is missing; \
-             build it with cargo build --release --package {PROGRAM}",
+            "msb bench needs the program {PROGRAM} next to msb, and {} is missing; build it with \
+             cargo build --release --package {PROGRAM}",
             program.display()
         )
         .into());

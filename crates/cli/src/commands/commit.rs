@@ -1,6 +1,7 @@
 use msb_sdk::CommitOptions;
 
 use super::Context;
+use super::patterns::{Patterns, patterns_help};
 use super::snapshot::split;
 use crate::failure::Outcome;
 use crate::output;
@@ -8,19 +9,22 @@ use crate::output;
 // Arguments of `msb commit`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The new image is a child of the sandbox's image: it has all of its layers, and one more with the files that the \
-    sandbox added, changed and deleted. A second commit of the same sandbox is a child of the first image, and its \
-    layer has what changed since. Mounts are not part of it. The digest of the image is printed.\n\n\
-    --change takes CMD, ENTRYPOINT, ENV, EXPOSE, LABEL, USER, VOLUME, WORKDIR and STOPSIGNAL, as a Dockerfile does. \
-    The options of msb create are not in the image.\n\n\
-    If SOURCE_DATE_EPOCH is set, it is the time of creation, and later modification times of files are replaced by it: \
-    the same changes then make the same image.\n\n\
-    A running sandbox goes on: its disk is frozen while msb copies it, and what programs write waits meanwhile, for at \
-    most 60 s. With --pause=false a running sandbox is refused. The image of a snapshot is a child of the sandbox's own \
-    image.\n\n\
-    Examples:\n  \
+    after_help = concat!("The new image is a child of the sandbox's image: it has all layers of \
+    that image, and one more with the files that the sandbox added, changed and deleted. A second \
+    commit of the same sandbox is a child of the first new image, and its layer has only the \
+    changes since then. Mounts are not included. msb prints the digest of the new image.\n\n\
+    --change accepts CMD, ENTRYPOINT, ENV, EXPOSE, LABEL, USER, VOLUME, WORKDIR and STOPSIGNAL, in \
+    the syntax of a Dockerfile. The options of msb create are not stored in the image.\n\n\
+    If SOURCE_DATE_EPOCH is set, it is the creation time, and it replaces later modification times \
+    of files, so that the same changes produce the same image.\n\n\
+    A running sandbox keeps running: its disk is frozen while msb copies it, for at most 60 s, and \
+    writes by its programs wait until then. With --pause=false a running sandbox is refused. The \
+    image of a snapshot is a child of the sandbox's own image.\n\n",
+    patterns_help!(),
+    "Examples:\n  \
     msb commit work tools:1\n  \
-    msb commit -m 'with the tools' -c 'CMD [\"python3\"]' -c 'ENV PATH=$PATH:/opt/bin' work tools:2"
+    msb commit -m 'with the tools' -c 'CMD [\"python3\"]' -c 'ENV PATH=$PATH:/opt/bin' work tools:2\n  \
+    msb commit --exclude /root/.cache --exclude '*.pyc' work tools:3")
 )]
 pub(crate) struct Arguments {
     /// Comment on the image
@@ -32,6 +36,8 @@ pub(crate) struct Arguments {
     /// Instruction of a Dockerfile to apply to the image, such as "ENV A=1"; can be given several times
     #[arg(short, long, value_name = "INSTRUCTION")]
     change: Vec<String>,
+    #[command(flatten)]
+    patterns: Patterns,
     /// Time of creation in seconds since the epoch [default: now]
     #[arg(
         long,
@@ -55,7 +61,7 @@ pub(crate) struct Arguments {
     /// Name or id of a sandbox, and the name of a snapshot
     #[arg(value_name = "SANDBOX[@SNAPSHOT]")]
     sandbox: String,
-    /// Name of the new image; a name of another image moves to it
+    /// Name for the image; an existing name is reassigned
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -70,6 +76,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     options.changes.clone_from(&arguments.change);
     options.source_date_epoch = arguments.source_date_epoch;
     options.pause = arguments.pause;
+    options.exclude = arguments.patterns.exclude();
+    options.include = arguments.patterns.include();
     let image = sandbox.commit(&arguments.name, options).await?;
     if !context.quiet {
         for note in &image.notes {

@@ -8,6 +8,7 @@ use msb_sdk::{CopyOptions, Files};
 use super::Context;
 use crate::failure::Outcome;
 use crate::output::{self, Stream};
+use crate::terminal;
 
 // Arguments of `msb cp`.
 #[derive(Debug, clap::Args)]
@@ -97,6 +98,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 }
 
 async fn print_tar(files: &Files, source: &[u8], options: CopyOptions) -> Outcome {
+    terminal::refuse_archive("name a directory, or redirect the output")?;
     let archive = files.get_tar_with(source, options).await?;
     let mut stdout = io::stdout().lock();
     let unwritable = |error: io::Error| match error.kind() {

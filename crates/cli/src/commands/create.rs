@@ -54,7 +54,7 @@ pub(crate) struct SandboxArguments {
     pub(crate) no_command: bool,
     /// Remove the sandbox once the command has ended
     ///
-    /// An fsync inside it waits for no disk, except on volumes.
+    /// In the guest, fsync returns at once, except on volumes.
     #[arg(long, conflicts_with = "restart")]
     pub(crate) rm: bool,
     /// Name of the sandbox [default: its id]
@@ -66,9 +66,9 @@ pub(crate) struct SandboxArguments {
     /// Label of the sandbox, for msb ps --filter label=KEY
     #[arg(short, long, value_name = "KEY[=VALUE]")]
     label: Vec<Label>,
-    /// Start the command again: no, on-failure[:RETRIES], always
+    /// Restart policy of the command: no, on-failure[:RETRIES] or always
     ///
-    /// It is started again in the same machine when it has ended.
+    /// The command is started again in the same machine.
     #[arg(long, value_name = "POLICY", default_value = "no")]
     restart: Restart,
     /// Stop the sandbox this long after its start, such as 2h30m
@@ -86,24 +86,24 @@ pub(crate) struct SandboxArguments {
     /// The disk is sparse: it uses only the space that is written.
     #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size, help_heading = "Machine")]
     upper_size: u64,
-    /// Begin with the files of a sandbox or its snapshot instead of IMAGE
+    /// Use the files of a sandbox or its snapshot instead of IMAGE
     ///
-    /// The sandbox has the image of the other one, and shares its files until it writes to them. It does not take
-    /// over its options: msb fork does.
+    /// The new sandbox has the same image, and shares the files until it writes to them. It does
+    /// not inherit the options; msb fork does.
     #[arg(long, value_name = "SANDBOX[@NAME]")]
     from: Option<String>,
-    /// Begin with the filesystem of a disk image instead of IMAGE
+    /// Use the filesystem of a disk image instead of IMAGE
     ///
-    /// FILE is a raw disk, a qcow2 or a VMDK of one file, such as a cloud image. It is only read, and must not
-    /// change. Settings can follow: FILE:format=raw|qcow2|vmdk,fstype=ext4|xfs|btrfs,partition=N; those that are not given
-    /// are found out.
+    /// FILE is a raw disk, a qcow2 or a single-file VMDK, such as a cloud image. msb only reads it,
+    /// and it must not change. Settings can follow:
+    /// FILE:format=raw|qcow2|vmdk,fstype=ext4|xfs|btrfs,partition=N; the rest are detected.
     #[arg(long, value_name = "FILE[:SETTING,...]", conflicts_with = "from")]
     root_disk: Option<RootDisk>,
-    /// Make the root one ext4 with the image's files instead of an overlay
+    /// Make the root a single ext4 filesystem instead of an overlay
     ///
-    /// The content of the files stays in the layers, and a change of a large file takes the blocks that change, not
-    /// a copy of the file. The disk has room for the image and what is written. msb diff, apply, commit and discard do
-    /// not work with such a sandbox.
+    /// The content of the image's files stays in the layers, and a change to a large file stores
+    /// only the changed blocks, not a copy of the file. The size of the disk includes the image.
+    /// msb diff, apply, commit and discard do not support such a sandbox.
     #[arg(long, conflicts_with_all = ["from", "root_disk"], help_heading = "Machine")]
     native_root: bool,
     /// Prepare the writable disk for snapshots of the running sandbox
@@ -211,9 +211,21 @@ impl SandboxArguments {
         options.user = self.process.user();
         options.groups.clone_from(&self.guest.group_add);
         options.ulimits = self.process.ulimits();
+        options.pid = self.guest.pid.into();
+        options.init = self.guest.init;
         options.tty = self.process.terminal();
         options.stdin = self.process.stdin();
         Ok(())
+    }
+
+    /// Prints why an option changes nothing.
+    fn print_notes(&self) {
+        if self.mounts.has_labels() {
+            output::notice("z and Z of -v change nothing: msb does not support SELinux labels");
+        }
+        if self.network.publishes_nothing() {
+            output::notice("-p and -P change nothing with --network none");
+        }
     }
 
     /// Creates the file for the sandbox's id, if there is to be one.
@@ -249,6 +261,9 @@ pub(crate) async fn create(
     request: SandboxRequest,
 ) -> Result<Sandbox, Failure> {
     arguments.needless.print(context.quiet);
+    if !context.quiet {
+        arguments.print_notes();
+    }
     let id_file = arguments.id_file()?;
     let bars = Arc::new(Bars::new(context.quiet));
     let shown = Arc::clone(&bars);

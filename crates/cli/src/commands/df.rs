@@ -10,11 +10,11 @@ use crate::table;
 // Arguments of `msb df`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "RECLAIMABLE is the space that msb prune --all, msb rm of stopped sandboxes and msb volume \
-    prune --force would free.\n\n\
+    after_help = "RECLAIMABLE is the space that msb prune --all, msb rm of stopped sandboxes and \
+    msb volume prune --force would free.\n\n\
     Examples:\n  \
     msb df\n  \
-    msb df --verbose            each image by itself\n  \
+    msb df --verbose            one row for each image\n  \
     msb df --format json | jq .reclaimable_bytes"
 )]
 pub(crate) struct Arguments {
@@ -49,6 +49,7 @@ fn print(report: &Usage, verbose: bool) -> io::Result<()> {
         row("Images", &report.images),
         row("Left-overs", &report.left_overs),
         row("Unfinished", &report.unfinished),
+        row("Older stores", &report.older_stores),
         row("Sandboxes", &report.sandboxes),
         row("Volumes", &report.volumes),
         row("Kernels and boot disks", &report.machine),

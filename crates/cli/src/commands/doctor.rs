@@ -8,14 +8,14 @@ use crate::output::{self, Format};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit code: 0 when sandboxes can run here, 125 when they cannot.\n\n\
-    msb doctor --fix never asks for the rights of root: it prints the commands that need them.\n\n\
+    msb doctor --fix never uses root: it prints the commands that need root.\n\n\
     Examples:\n  \
     msb doctor\n  \
     msb doctor --fix\n  \
     msb doctor --format json | jq -r '.[] | select(.level != \"good\") | .subject'"
 )]
 pub(crate) struct Arguments {
-    /// Repair what can be repaired without root, and print the commands for the rest
+    /// Fix problems that do not need root, and print the commands for the rest
     #[arg(long)]
     fix: bool,
     /// Output format

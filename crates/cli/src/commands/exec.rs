@@ -13,10 +13,10 @@ const EXIT_TIMED_OUT: u8 = 124;
 // Arguments of `msb exec`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command gets the environment, working directory and user that the sandbox was created \
-    with, and no entrypoint. It is killed when msb exec is.\n\n\
-    Exit code: the command's own; 128+N when signal N killed it; 124 after --timeout; 125 when msb failed, \
-    126 when the command cannot be executed, 127 when the command does not exist.\n\n\
+    after_help = "The command gets the environment, working directory and user that the sandbox \
+    was created with, and no entrypoint. It is killed when msb exec is killed.\n\n\
+    Exit code: the command's own; 128+N when signal N killed it; 124 after --timeout; 125 when msb \
+    failed, 126 when the command cannot be executed, 127 when the command does not exist.\n\n\
     Examples:\n  \
     msb exec work ls -l /root\n  \
     msb exec -it work bash\n  \
@@ -33,6 +33,9 @@ pub(crate) struct Arguments {
     timeout: Option<option_values::Duration>,
     #[command(flatten)]
     needless: NeedlessOptions,
+    /// True if the command is one of msb's own, whose output a terminal gets escaped.
+    #[arg(skip)]
+    is_report: bool,
     /// Sandbox, by name or id
     sandbox: String,
     /// Command and arguments
@@ -41,13 +44,14 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the arguments of a command without options.
-    pub(super) fn plain(sandbox: String, command: Vec<String>) -> Self {
+    /// Returns the arguments of a command of msb's own, which a user reads as msb's report.
+    pub(super) fn report(sandbox: String, command: Vec<String>) -> Self {
         Self {
             process: ProcessArguments::default(),
             detach: false,
             timeout: None,
             needless: NeedlessOptions::default(),
+            is_report: true,
             sandbox,
             command,
         }
@@ -69,6 +73,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         stdin: options.stdin,
         can_leave: false,
         is_ours: true,
+        is_report: arguments.is_report,
     };
     let joined = async {
         let process = sandbox.spawn_with(options).await?;

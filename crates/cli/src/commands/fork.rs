@@ -12,27 +12,29 @@ const COUNT_MAX: i64 = 1000;
 // Arguments of `msb fork`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A fork is a sandbox whose files are those of another one, or of its snapshot. Nothing is copied: they share \
-    the files until one writes to them, and any of them can be removed first. It has the options of its source, an id, a name \
-    and a hostname of its own, empty volumes where the source has some without a name, and none of the ports of this host that \
-    -p of the source names. It is not started, and kept when it stops. The names are printed.\n\n\
-    The source may run: its guest freezes its filesystem for a moment, as for msb snapshot create, unless --no-freeze is given.\n\n\
+    after_help = "A fork is a new sandbox with the files of another sandbox, or of its snapshot. \
+    Nothing is copied: they share the files until one writes to them, and any of them can be \
+    removed first. A fork has the options of its source, but its own id, name and hostname, empty \
+    volumes in place of the source's unnamed ones, and none of the host ports that the source \
+    names with -p. Forks are not started, and are kept when they stop. msb prints their names.\n\n\
+    The source can be running: its guest freezes the filesystem for a moment, as with msb snapshot \
+    create, unless --no-freeze is given.\n\n\
     Examples:\n  \
     msb fork work try\n  \
     msb fork work@clean alice bob; msb start alice bob\n  \
     msb fork -n 10 work@clean try"
 )]
 pub(crate) struct Arguments {
-    /// Make this many forks, named NAME-1, NAME-2 and so on
+    /// Number of forks, named NAME-1, NAME-2 and so on
     #[arg(short = 'n', long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=COUNT_MAX))]
     count: Option<u32>,
-    /// Do not have a running guest freeze its filesystem
+    /// Do not freeze the filesystem of a running guest
     #[arg(long)]
     no_freeze: bool,
-    /// Sandbox, by name or id, and the name of its snapshot [default: its files as they are now]
+    /// Sandbox, by name or id, and the name of its snapshot [default: its current files]
     #[arg(value_name = "SANDBOX[@NAME]")]
     source: String,
-    /// Names of the forks [default: one whose name is its id; with --count the source's name]
+    /// Names of the forks [default: the fork's id; with --count the source's name]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 }

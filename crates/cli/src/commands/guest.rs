@@ -10,20 +10,53 @@ pub(crate) struct GuestArguments {
     /// It is also in /etc/hosts and /etc/hostname.
     #[arg(short = 'h', long, value_name = "NAME")]
     pub(crate) hostname: Option<Hostname>,
-    /// Put commands into a group too, by name or number
+    /// Additional group of the commands, by name or number
     #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) group_add: Vec<String>,
     /// Make the root read-only
     ///
-    /// Volumes, host directories, /tmp, /run and /dev/shm stay writable.
+    /// Volumes, host directories, --tmpfs and /dev/shm stay writable.
     #[arg(long)]
     pub(crate) read_only: bool,
-    /// Accepted for docker's sake: the guest has an init in any case
+    /// Run an init as process 1, which starts the command
     ///
-    /// It is msb's agent, which reaps orphans.
+    /// It forwards signals to the command, reaps orphans, and exits with the command's status.
+    /// Without it the command itself is process 1, to which the kernel delivers only signals that
+    /// have a handler.
     #[arg(long)]
-    init: bool,
+    pub(crate) init: bool,
+    /// PID namespace: private, or host for the machine's
+    ///
+    /// In the machine's namespace, msb's agent is process 1, and commands see each other and the
+    /// kernel's threads.
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) pid: PidNamespace,
     /// Print a line for each option; -h is the hostname, as in docker
     #[arg(long, action = ArgAction::HelpShort)]
     help: Option<bool>,
+}
+
+/// The namespace of process IDs that commands see.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PidNamespace {
+    /// The sandbox's own
+    #[default]
+    Private,
+    /// The machine's namespace
+    Host,
+}
+
+impl From<PidNamespace> for msb_sdk::PidNamespace {
+    fn from(namespace: PidNamespace) -> Self {
+        match namespace {
+            PidNamespace::Private => Self::Private,
+            PidNamespace::Host => Self::Host,
+        }
+    }
 }

@@ -1,5 +1,4 @@
-use std::num::NonZeroU32;
-
+use msb_runtime::Sysctl;
 use msb_sdk::{SandboxOptions, Size};
 
 use crate::output;
@@ -7,24 +6,41 @@ use crate::output;
 // The limits of a guest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestLimitArguments {
-    /// Limit on all processes and threads [default: the kernel's]
-    #[arg(long, value_name = "COUNT")]
-    pids_limit: Option<NonZeroU32>,
+    /// Limit on processes and threads; 0 or -1 for the kernel's limit [default: the kernel's]
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = pids)]
+    pids_limit: Option<u32>,
     /// Size of /dev/shm [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     shm_size: Option<u64>,
-    /// Size of /tmp, in memory [default: half of the memory]
+    /// Size of /tmp in memory; without it /tmp is on the writable disk
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
     tmp_size: Option<u64>,
+    /// Setting of the guest's kernel, such as net.core.somaxconn=1024
+    ///
+    /// It is set at each start, which fails if the kernel does not have the setting.
+    #[arg(long, value_name = "NAME=VALUE")]
+    sysctl: Vec<Sysctl>,
 }
 
 impl GuestLimitArguments {
     /// Puts the limits into the options of a sandbox.
     pub(crate) fn set(&self, options: &mut SandboxOptions) {
-        options.pids = self.pids_limit.map(NonZeroU32::get);
+        options.pids = self.pids_limit.filter(|&limit| limit > 0);
         options.shm = self.shm_size.map(Size::new);
         options.tmp = self.tmp_size.map(Size::new);
+        let pair = |one: &Sysctl| (one.name().to_owned(), one.value().to_owned());
+        options.sysctls = self.sysctl.iter().map(pair).collect();
     }
+}
+
+/// Parses a limit on processes; 0 for none, which docker also writes as -1.
+fn pids(text: &str) -> Result<u32, String> {
+    if text == "-1" {
+        return Ok(0);
+    }
+    let invalid =
+        |_| format!("'{text}' is not a number of processes: write one such as 100, or -1");
+    text.parse().map_err(invalid)
 }
 
 /// Parses the size of a tmpfs. A size of 0 is refused, because for a tmpfs it means no limit.
@@ -32,5 +48,23 @@ fn some_size(text: &str) -> Result<u64, String> {
     match output::parse_size(text)? {
         0 => Err(format!("'{text}' is too small: the minimum is 1 byte")),
         bytes => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_limit_on_processes_is_written_as_docker_writes_it() {
+        for (text, expected) in [
+            ("100", Some(100)),
+            ("0", Some(0)),
+            ("-1", Some(0)),
+            ("-2", None),
+            ("many", None),
+        ] {
+            assert_eq!(pids(text).ok(), expected, "{text}");
+        }
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Accepted for docker's sake: sizes and times are for people in any case
+    /// Ignored (docker compatibility): sizes and times are always human-readable
     #[arg(short = 'H', long, hide = true, num_args = 0..=1, require_equals = true, value_name = "BOOL")]
     human: Option<Option<bool>>,
     /// Image, by name, digest or the beginning of a digest

@@ -25,42 +25,42 @@ enum Command {
     /// List images
     #[command(alias = "list")]
     Ls(super::images::Arguments),
-    /// Show everything about an image, with the paths of its artifacts
+    /// Show the details of an image, with the paths of its artifacts
     Inspect(InspectArguments),
     /// Remove images
     #[command(alias = "remove")]
     Rm(RemoveArguments),
-    /// Compare images with the checksums that were recorded when they were written
+    /// Verify images against their recorded checksums
     Verify(super::verify::Arguments),
     /// Remove images that no sandbox uses, and leftovers of killed processes
     Prune(super::prune::Arguments),
-    /// Print an image's merged metadata, byte range by byte range
+    /// Print the structures of an image's merged metadata, with their byte ranges
     Dump(DumpArguments),
-    /// Download images from a registry, as docker groups it
+    /// Download images from a registry
     #[command(hide = true)]
     Pull(super::pull::Arguments),
-    /// Upload an image to a registry, as docker groups it
+    /// Upload an image to a registry
     #[command(hide = true)]
     Push(super::push::Arguments),
-    /// Take an image from an archive, as docker groups it
+    /// Load an image from an archive
     #[command(hide = true)]
     Load(super::load::Arguments),
-    /// Write images to an archive, as docker groups it
+    /// Write images to an archive
     #[command(hide = true)]
     Save(super::save::Arguments),
-    /// Give an image a further name, as docker groups it
+    /// Add a name to an image
     #[command(hide = true)]
     Tag(super::tag::Arguments),
-    /// Show the steps in which an image was made, as docker groups it
+    /// Show the steps that built an image
     #[command(hide = true)]
     History(super::history::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "JSON is an object for one image, and an array for several. A template prints a line for \
-    each: {{.Id}}, {{.RepoTags}}, {{.Created}}, {{.Os}}, {{.Architecture}}, {{.Size}}, {{.Config.Cmd}} and \
-    what else is in the image's config, the keys of JSON, and {{json .}}.\n\n\
+    after_help = "JSON is an object for one image, and an array for several. A template prints a \
+    line for each: {{.Id}}, {{.RepoTags}}, {{.Created}}, {{.Os}}, {{.Architecture}}, {{.Size}}, \
+    {{.Config.Cmd}} and the other fields of the image's config, the keys of JSON, and {{json .}}.\n\n\
     Examples:\n  \
     msb image inspect alpine\n  \
     msb image inspect --format '{{.Config.Env}}' alpine debian"
@@ -69,7 +69,7 @@ struct InspectArguments {
     /// Images, by name or digest
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
-    /// Output format: json, table, or a template as '{{.Config.Cmd}}'
+    /// Output format: json, table, or a template such as '{{.Config.Cmd}}'
     #[arg(short, long, default_value = "json")]
     format: ListingFormat,
 }

@@ -29,7 +29,7 @@ const NONE: &str = "<none>";
     msb image rm $(msb images -q --filter dangling=true)"
 )]
 pub(crate) struct Arguments {
-    /// Show only images of this name, or with this tag of it
+    /// Show only images with this name, and with this tag if it has one
     #[arg(value_name = "NAME[:TAG]")]
     name: Option<ImagePattern>,
     /// Show only images that match
@@ -38,13 +38,13 @@ pub(crate) struct Arguments {
     /// Show whole digests
     #[arg(long)]
     no_trunc: bool,
-    /// Output format: table, json, or a template as '{{.Repository}}'
+    /// Output format: table, json, or a template such as '{{.Repository}}'
     #[arg(long, default_value = "table")]
     format: ListingFormat,
-    /// Accepted for docker's sake: all images are listed in any case
+    /// Ignored (docker compatibility): all images are always listed
     #[arg(short, long, hide = true)]
     all: bool,
-    /// Accepted for docker's sake: digests are shown in any case
+    /// Ignored (docker compatibility): digests are always shown
     #[arg(long, hide = true)]
     digests: bool,
     /// An older name of --quiet
@@ -105,7 +105,8 @@ fn print(context: &Context, arguments: &Arguments, rows: &[ImageInfo]) -> Result
     match &arguments.format {
         ListingFormat::Json => output::print_json(&rows)?,
         ListingFormat::Template(template) => {
-            let rows = rows.iter().map(|row| fields(row, docker_names(row)));
+            let whole = arguments.no_trunc;
+            let rows = rows.iter().map(|row| fields(row, docker_names(row, whole)));
             let rows = rows.collect::<Result<Vec<_>, _>>()?;
             template.print(&rows)?;
         }
@@ -167,8 +168,8 @@ fn age(created_s: u64) -> String {
     output::human_age(durable_files::now_s().saturating_sub(created_s))
 }
 
-/// Returns a row's fields under the names of Docker's templates.
-fn docker_names(row: &ImageInfo) -> Value {
+/// Returns a row's fields under the names of Docker's templates; the id is the whole digest or short.
+fn docker_names(row: &ImageInfo, whole: bool) -> Value {
     let (repository, tag) = match &row.reference {
         Some(name) => crate::image_pattern::parts(name),
         None => (NONE, None),
@@ -176,7 +177,7 @@ fn docker_names(row: &ImageInfo) -> Value {
     json!({
         "Repository": repository,
         "Tag": tag.unwrap_or(NONE),
-        "ID": short(&row.digest),
+        "ID": if whole { row.digest.clone() } else { short(&row.digest) },
         "Digest": row.digest,
         "CreatedAt": created(row).map(output::time),
         "CreatedSince": created(row).map(age),

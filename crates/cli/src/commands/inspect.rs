@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Context, image, ps, volume};
 use crate::docker::NeedlessOptions;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::template::{ListingFormat, fields};
 
@@ -25,10 +25,10 @@ use crate::template::{ListingFormat, fields};
     msb inspect --type image --format '{{.Config.Cmd}}' alpine"
 )]
 pub(crate) struct Arguments {
-    /// Output format: json, or a template as '{{.State.Status}}'
+    /// Output format: json, or a template such as '{{.State.Status}}'
     #[arg(short, long, default_value = "json", value_parser = parse_format)]
     format: ListingFormat,
-    /// Look up names among objects of this kind alone
+    /// Look up only objects of this kind
     #[arg(long, value_enum, value_name = "KIND")]
     r#type: Option<Kind>,
     #[command(flatten)]
@@ -82,6 +82,9 @@ struct Report {
     /// Failures of disks, one line for each disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     disk_errors: Vec<String>,
+    /// The damage of a record whose copy is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
     /// Directory of the sandbox's files.
     directory: PathBuf,
     /// Space that the writable disk uses on the host, in bytes.
@@ -109,6 +112,7 @@ impl From<SandboxInfo> for Report {
             ports: info.ports.iter().map(ToString::to_string).collect(),
             machine_pid: info.machine_pid,
             disk_errors: info.disk_errors,
+            problem: info.problem,
             directory: info.directory,
             allocated_bytes: info.allocated_bytes,
             rest: info.rest,
@@ -167,22 +171,22 @@ impl From<Inspection> for Printed {
     }
 }
 
-fn template_fields(found: Inspection) -> Result<Value, serde_json::Error> {
+fn template_fields(found: Inspection) -> Result<Value, Failure> {
     match found {
         Inspection::Sandbox(info) => {
-            let docker = docker_names(&info);
-            fields(&Report::from(*info), docker)
+            let docker = docker_names(&info)?;
+            Ok(fields(&Report::from(*info), docker)?)
         }
-        Inspection::Image(image) => image::template_fields(&image),
-        Inspection::Volume(volume) => volume::template_fields(&volume),
-        other => serde_json::to_value(&other),
+        Inspection::Image(image) => Ok(image::template_fields(&image)?),
+        Inspection::Volume(volume) => Ok(volume::template_fields(&volume)?),
+        other => Ok(serde_json::to_value(&other)?),
     }
 }
 
 /// Returns a sandbox's fields under the names of Docker's templates.
-fn docker_names(info: &SandboxInfo) -> Value {
-    let (command, exit) = (info.main_command(), info.exit.as_ref());
-    json!({
+fn docker_names(info: &SandboxInfo) -> Result<Value, msb_sdk::Error> {
+    let (command, exit) = (info.main_command()?, info.exit.as_ref());
+    Ok(json!({
         "Id": info.id,
         "Name": info.name,
         "Created": output::time(info.created_s),
@@ -207,5 +211,5 @@ fn docker_names(info: &SandboxInfo) -> Value {
             "Tty": command.terminal,
             "OpenStdin": command.stdin,
         },
-    })
+    }))
 }

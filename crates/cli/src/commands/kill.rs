@@ -10,9 +10,10 @@ const KILL: i32 = 9;
 // Arguments of `msb kill`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The machine ends at once. Files that the guest had synced are kept; the disk's journal is \
-    replayed at the next start. With --job, or with another signal than SIGKILL, the sandbox keeps running: \
-    the signal goes to the job, or to the main command, and to the processes that it started.\n\n\
+    after_help = "The machine ends at once. Files that the guest had synced are kept; the disk's \
+    journal is replayed at the next start. With --job, or with a signal other than SIGKILL, the \
+    sandbox keeps running: the signal goes to the job, or to the main command, and to the \
+    processes that it started.\n\n\
     Examples:\n  \
     msb kill work\n  \
     msb kill -s HUP web\n  \

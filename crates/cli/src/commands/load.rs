@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -11,11 +11,15 @@ use crate::limits::LimitArguments;
 use crate::progress::Bars;
 use crate::{output, terminal};
 
+/// The path of an archive, and the image to load of it.
+type Source = (Option<PathBuf>, Option<String>);
+
 // Arguments of `msb load`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     docker save app:dev | msb load\n  \
     msb load -t app:dev ./layout        an OCI layout directory\n  \
+    msb load -t app:dev ./layout:1.2    the image with the tag 1.2 in the layout\n  \
     msb load image.oci.tar")]
 pub(crate) struct Arguments {
     /// Name of the image, instead of the name in the archive
@@ -26,32 +30,50 @@ pub(crate) struct Arguments {
     platform: Option<Platform>,
     #[command(flatten)]
     limits: LimitArguments,
-    /// OCI layout directory, OCI archive or docker archive; - for standard input, which is also read
-    /// where there is no PATH and it is no terminal
+    /// OCI layout directory, OCI archive or docker archive; - for standard input, which is the
+    /// default unless it is a terminal. PATH:TAG, PATH:NAME, PATH:@POSITION (from 0) and
+    /// PATH:@DIGEST load one image of several
     path: Option<PathBuf>,
-    /// Read this instead of PATH, as docker load and podman load do
+    /// Archive to read instead of PATH, as in docker load and podman load
     #[arg(short, long, value_name = "PATH", conflicts_with = "path")]
     input: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// Returns the path of the archive; `None` for standard input.
-    fn source(&self, stdin_is_terminal: bool) -> Result<Option<PathBuf>, Failure> {
+    /// Returns the path of the archive, `None` for standard input, and the image to load of several.
+    fn source(&self, stdin_is_terminal: bool) -> Result<Source, Failure> {
         match self.path.as_ref().or(self.input.as_ref()) {
-            Some(path) if path.as_os_str() != "-" => Ok(Some(path.clone())),
+            Some(path) if path.as_os_str() != "-" => {
+                let (path, image) = split(path);
+                Ok((Some(path), image))
+            }
             None if stdin_is_terminal => Err(anyhow!(
                 "no archive to load: name an archive or a layout directory, or pass an archive on \
                  standard input"
             )
             .into()),
-            Some(_) | None => Ok(None),
+            Some(_) | None => Ok((None, None)),
         }
+    }
+}
+
+/// Splits `PATH:IMAGE`. A path that exists is one, whatever is in it.
+fn split(path: &Path) -> (PathBuf, Option<String>) {
+    if path.exists() {
+        return (path.to_owned(), None);
+    }
+    let text = path.to_str().unwrap_or_default();
+    let splits = text.match_indices(':');
+    let mut split = splits.map(|(colon, _)| (&text[..colon], &text[colon + 1..]));
+    match split.find(|(archive, image)| !image.is_empty() && Path::new(archive).exists()) {
+        Some((archive, image)) => (archive.into(), Some(image.to_owned())),
+        None => (path.to_owned(), None),
     }
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let mut options = LoadOptions::default();
-    options.path = arguments.source(terminal::stdin_is_terminal())?;
+    (options.path, options.image) = arguments.source(terminal::stdin_is_terminal())?;
     options.tag.clone_from(&arguments.tag);
     options.platform = arguments.platform.as_ref().map(ToString::to_string);
     options.limits = arguments.limits.by_name();
@@ -75,7 +97,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 mod tests {
     use clap::Parser;
 
-    use super::Arguments;
+    use super::{Arguments, split};
 
     #[derive(Debug, Parser)]
     struct Load {
@@ -91,16 +113,38 @@ mod tests {
         };
         for words in [&["app.tar"][..], &["-i", "app.tar"], &["--input=app.tar"]] {
             let source = source(words, true).expect("one path");
-            assert!(matches!(&source, Ok(Some(path)) if path.as_os_str() == "app.tar"));
+            assert!(matches!(&source, Ok((Some(path), None)) if path.as_os_str() == "app.tar"));
         }
         for words in [&["-"][..], &["-i", "-"]] {
             let source = source(words, true).expect("one path");
-            assert!(matches!(source, Ok(None)));
+            assert!(matches!(source, Ok((None, None))));
         }
         let piped = source(&[], false).expect("no path");
-        assert!(matches!(piped, Ok(None)));
+        assert!(matches!(piped, Ok((None, None))));
         let nothing = source(&[], true).expect("no path");
         nothing.expect_err("nobody types an archive");
         source(&["-i", "app.tar", "app.tar"], true).expect_err("two paths");
+    }
+
+    #[test]
+    fn an_image_of_several_follows_a_colon_unless_the_path_exists() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for name in ["layout", "with:colon"] {
+            std::fs::create_dir(directory.path().join(name)).expect("made");
+        }
+        for (text, path, image) in [
+            ("layout", "layout", None),
+            ("layout:1.2", "layout", Some("1.2")),
+            ("layout:reg.io:5000/a:1", "layout", Some("reg.io:5000/a:1")),
+            ("layout:@sha256:00", "layout", Some("@sha256:00")),
+            ("with:colon", "with:colon", None),
+            ("with:colon:latest", "with:colon", Some("latest")),
+            ("missing:1", "missing:1", None),
+            ("layout:", "layout:", None),
+        ] {
+            let split = split(&directory.path().join(text));
+            let expected = (directory.path().join(path), image.map(str::to_owned));
+            assert_eq!(split, expected, "{text}");
+        }
     }
 }

@@ -10,30 +10,32 @@ use crate::password::{self, Echo};
 // Arguments of `msb login`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The registry checks the password before it is kept, as docker keeps it: by the credential helper \
-    that docker's config.json ($DOCKER_CONFIG, ~/.docker) names, or else in that file, unencrypted and readable by \
-    you alone. docker, podman and skopeo use it too. msb pull, run and push read it.\n\n\
-    A password has no option, because other users of this host see the words of a command, and the shell keeps them. \
-    Registries with two-factor authentication want an access token in place of the password.\n\n\
+    after_help = "The registry checks the password before msb stores it where docker does: in the \
+    credential helper that docker's config.json ($DOCKER_CONFIG, ~/.docker) names, or else in that \
+    file, unencrypted and readable only by you. docker, podman and skopeo use it too. msb pull, \
+    run and push read it.\n\n\
+    No option takes the password, because other users of this host can see a command's arguments, \
+    and the shell's history keeps them. Registries with two-factor authentication require an \
+    access token instead of the password.\n\n\
     Examples:\n  \
     msb login                                      Docker Hub; asks for user name and password\n  \
     msb login -u me ghcr.io\n  \
     pass show ghcr | msb login -u me --password-stdin ghcr.io"
 )]
 pub(crate) struct Arguments {
-    /// Name of the user
+    /// User name
     #[arg(short, long, value_name = "USER")]
     username: Option<String>,
     /// Read the password from standard input
     #[arg(long, requires = "username")]
     password_stdin: bool,
-    /// Speak HTTP without TLS to the registry
+    /// Connect to the registry over HTTP, without TLS
     #[arg(long, conflicts_with = "tls_ca")]
     plain_http: bool,
-    /// Trust these certificate authorities too, a PEM file
+    /// PEM file of additional certificate authorities to trust
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
-    /// The registry, as in the names of images [default: docker.io]
+    /// Registry, as in image names [default: docker.io]
     registry: Option<String>,
 }
 

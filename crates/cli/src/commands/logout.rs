@@ -5,14 +5,14 @@ use crate::output;
 // Arguments of `msb logout`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The password is removed from docker's config.json and its credential helper, so docker, podman and \
-    skopeo do not have it any more either.\n\n\
+    after_help = "The password is removed from docker's config.json and its credential helper, so \
+    docker, podman and skopeo can no longer use it either.\n\n\
     Examples:\n  \
     msb logout              Docker Hub\n  \
     msb logout ghcr.io"
 )]
 pub(crate) struct Arguments {
-    /// The registry, as in the names of images [default: docker.io]
+    /// Registry, as in image names [default: docker.io]
     registry: Option<String>,
 }
 

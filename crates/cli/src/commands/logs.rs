@@ -11,27 +11,28 @@ use crate::option_values::{Moment, Tail};
 // Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The command's standard output and standard error are printed on msb's own. Of a long log, \
-    the oldest part is dropped.\n\n\
-    The console has the messages of the guest's kernel and of msb's agent, the machine log those of the VMM \
-    and its process; both begin at the last start, have no times, and show control characters as \\u{..}.\n\n\
+    after_help = "The command's standard output and standard error are printed to those of msb \
+    logs. The oldest part of a long log is dropped.\n\n\
+    The console has the messages of the guest's kernel and of msb's agent, and the machine log \
+    those of the VMM and its process. Both begin at the last start, have no timestamps, and show \
+    control characters as \\u{..}.\n\n\
     Examples:\n  \
     msb logs -f --tail 100 build\n  \
     msb logs --since 10m -t build\n  \
     msb logs --source console build"
 )]
 pub(crate) struct Arguments {
-    /// Continue until the sandbox has stopped
+    /// Follow the output until the sandbox has stopped
     #[arg(short, long)]
     follow: bool,
-    /// Number of lines from the end to begin with, or all
+    /// Number of lines to show from the end of the log, or all
     #[arg(short = 'n', long, value_name = "LINES", default_value = "all")]
     tail: Tail,
-    /// Begin with output of this time or later: 10m (ago), 2026-11-21 or 2026-11-21T10:00:00Z; a time
-    /// without a zone is UTC
+    /// Show output since this time: 10m (ago), 2026-11-21 or 2026-11-21T10:00:00Z; a time without a
+    /// zone is UTC
     #[arg(long, value_name = "TIME")]
     since: Option<Moment>,
-    /// End with output before this time
+    /// Show only output before this time
     #[arg(long, value_name = "TIME")]
     until: Option<Moment>,
     /// Show the time of each line
@@ -50,12 +51,12 @@ pub(crate) struct Arguments {
 /// The sources of lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Source {
-    /// The sandbox's first command, or a job
+    /// The sandbox's main command, or a job
     #[default]
     Output,
     /// The guest's console
     Console,
-    /// The process that the machine runs in
+    /// The process that runs the machine
     Machine,
 }
 

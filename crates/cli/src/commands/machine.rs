@@ -21,9 +21,9 @@ pub(crate) struct MachineArguments {
     /// Time limit for the guest to boot and answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
-    /// When to compare the whole image with its digests
+    /// When to verify the whole image against its digests
     ///
-    /// It is compared before the boot.
+    /// It is verified before the boot.
     #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
         num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     verify: VerifyPolicy,
@@ -32,7 +32,7 @@ pub(crate) struct MachineArguments {
 /// When an image's content is compared with its digests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum VerifyPolicy {
-    /// Compare files that changed since they were last compared
+    /// Verify files that changed since they were last verified
     #[default]
     Changed,
     /// Everything, every time

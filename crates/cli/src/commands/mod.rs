@@ -34,6 +34,7 @@ pub(crate) mod maintain;
 pub(crate) mod man;
 pub(crate) mod network;
 pub(crate) mod patches;
+mod patterns;
 pub(crate) mod pause;
 pub(crate) mod port;
 pub(crate) mod process;
@@ -77,7 +78,7 @@ use crate::args::{
 use crate::environment;
 use crate::failure::{Failure, Failures, Outcome};
 use crate::signals::Interrupts;
-use crate::{output, reminder};
+use crate::{memory_limit, output, reminder};
 
 /// The context of every command.
 #[derive(Debug)]
@@ -186,10 +187,11 @@ impl Context {
     pub(crate) async fn files(&self, name: &str) -> Result<Files, Failure> {
         let (sandbox, snapshot) = snapshot::split(name);
         let sandbox = self.handle(sandbox).await?;
-        Ok(match snapshot {
+        let files = match snapshot {
             Some(snapshot) => sandbox.snapshots().files(snapshot),
             None => sandbox.files(),
-        })
+        };
+        Ok(files.at_root())
     }
 }
 
@@ -217,7 +219,10 @@ pub(crate) fn run(arguments: Arguments, timeline: Timeline) -> Outcome {
     if uses_home(&arguments.command) {
         context.close_home()?;
     }
-    dispatch(&context, arguments.command).map_err(|failure| failure.in_home(context.home.root()))
+    let outcome = dispatch(&context, arguments.command);
+    // Those of a command that failed are printed before its error.
+    context.print_notices(&context.msb.take_notices());
+    outcome.map_err(|failure| failure.in_home(context.home.root()))
 }
 
 /// Returns true if a command uses the home, and so has to close it first. The processes of a
@@ -236,7 +241,29 @@ const fn uses_home(command: &Command) -> bool {
     )
 }
 
+/// Returns true if a command reads the disks of sandboxes, whose guests may have written any block of
+/// them.
+const fn reads_disks(command: &Command) -> bool {
+    let (Command::Sandbox(command) | Command::Container(ContainerCommand::Sandbox(command))) =
+        command
+    else {
+        return false;
+    };
+    matches!(
+        command,
+        SandboxCommand::Diff(_)
+            | SandboxCommand::Apply(_)
+            | SandboxCommand::Commit(_)
+            | SandboxCommand::Discard(_)
+            | SandboxCommand::Cp(_)
+            | SandboxCommand::Fs(_)
+    )
+}
+
 fn dispatch(context: &Context, command: Command) -> Outcome {
+    if reads_disks(&command) {
+        memory_limit::apply();
+    }
     match command {
         Command::Pull(arguments) => block_on(pull::run(context, &arguments)),
         Command::Load(arguments) => block_on(load::run(context, &arguments)),

@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Network")]
 pub(crate) struct NetworkArguments {
-    /// Destinations that the sandbox reaches
+    /// Allowed destinations
     #[arg(long, alias = "net", value_enum, default_value_t)]
     network: Mode,
     /// Publish a port of the sandbox, on 127.0.0.1 or on IP
@@ -36,20 +36,21 @@ pub(crate) struct NetworkArguments {
     /// which msb port prints. IP is an address of the host.
     #[arg(short, long, value_name = "[[IP:]HOST:]PORT", value_parser = parse_published)]
     publish: Vec<Published>,
-    /// Publish each port that the image exposes at a free port
+    /// Publish each port that the image exposes on a free port of the host
     #[arg(short = 'P', long)]
     publish_all: bool,
-    /// Let the sandbox reach addresses or names, as *.example.com:443
+    /// Allow an address or name, such as *.example.com:443
     ///
-    /// Other forms are 10.0.0.0/8, 192.168.1.7:5432 and example.com. Private addresses are opened too.
+    /// Other forms are 10.0.0.0/8, 192.168.1.7:5432 and example.com. A rule can also allow private
+    /// addresses.
     #[arg(long, value_name = "RULE")]
     net_allow: Vec<Rule>,
-    /// Keep the sandbox from reaching addresses or names
+    /// Deny an address or name
     ///
     /// It takes precedence over --net-allow.
     #[arg(long, value_name = "RULE")]
     net_deny: Vec<Rule>,
-    /// Resolver to ask instead of the host's
+    /// DNS resolver to use instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
     /// Let the sandbox trust the certificate authorities of this host
@@ -60,7 +61,7 @@ pub(crate) struct NetworkArguments {
 /// The destinations that a sandbox reaches without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Mode {
-    /// Everything but private, link-local and the host's own addresses
+    /// Everything except private and link-local addresses and those of the host
     #[default]
     Outbound,
     /// Only the destinations of --net-allow
@@ -84,15 +85,24 @@ impl NetworkArguments {
         network
     }
 
+    /// Returns true if ports are to be published of a sandbox without a network. As with docker, they
+    /// are not.
+    pub(crate) fn publishes_nothing(&self) -> bool {
+        self.network == Mode::None && (self.publish_all || !self.publish.is_empty())
+    }
+
     /// Returns the published ports.
     pub(crate) fn ports(&self) -> Vec<Port> {
+        if self.publishes_nothing() {
+            return Vec::new();
+        }
         let all = self.publish.iter().flat_map(|ports| ports.0.clone());
         all.map(Port::from).collect()
     }
 
     /// Returns true if the image's exposed ports are published.
-    pub(crate) const fn publishes_all(&self) -> bool {
-        self.publish_all
+    pub(crate) fn publishes_all(&self) -> bool {
+        self.publish_all && !self.publishes_nothing()
     }
 
     /// Returns true if programs trust the host's certificate authorities.
@@ -147,5 +157,20 @@ mod tests {
         );
         assert_eq!(line.network.ports().len(), 2);
         assert_eq!(line.network.ports()[1].host_port, 8001);
+    }
+
+    #[test]
+    fn a_sandbox_without_a_network_publishes_nothing() {
+        for (words, expected) in [
+            (&["msb", "--network", "none", "-p", "80"][..], true),
+            (&["msb", "--net=none", "-P"], true),
+            (&["msb", "--network", "none"], false),
+            (&["msb", "-p", "80"], false),
+        ] {
+            let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
+            let network = line.network;
+            assert_eq!(network.publishes_nothing(), expected, "{words:?}");
+            assert!(!expected || network.ports().is_empty() && !network.publishes_all());
+        }
     }
 }

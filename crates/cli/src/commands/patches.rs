@@ -17,12 +17,12 @@ const HOSTS_MAX_BYTES: u64 = 256 << 10;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
 pub(crate) struct PatchArguments {
-    /// Copy a file or directory of this host in before the first boot
+    /// Copy a host file or directory in before the first boot
     ///
-    /// It is copied as docker cp does. It belongs to root unless UID says otherwise.
+    /// The rules of docker cp apply to DST. The owner is root unless UID is given.
     #[arg(long, value_name = "SRC:DST[:UID[:GID]]")]
     copy: Vec<Copy>,
-    /// Make a directory and its parents
+    /// Create a directory and its parents
     #[arg(long, value_name = "PATH[:MODE]")]
     mkdir: Vec<Directory>,
     /// Remove a file or a directory of the image
@@ -33,7 +33,7 @@ pub(crate) struct PatchArguments {
     /// The address host-gateway stands for this host's loopback.
     #[arg(long, value_name = "NAME:IP")]
     add_host: Vec<Host>,
-    /// Add the lines of a file that has the format of /etc/hosts
+    /// Add the lines of a file in the format of /etc/hosts
     #[arg(long, value_name = "FILE")]
     hosts: Vec<PathBuf>,
 }

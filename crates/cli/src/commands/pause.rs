@@ -4,9 +4,10 @@ use crate::failure::Outcome;
 // Arguments of `msb pause`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Every process of the sandbox stands still until msb unpause. The machine keeps its memory; msb \
-    cp, msb fs and msb snapshot work meanwhile, msb exec does not. --max-duration and --idle-timeout count on, \
-    and msb stop, msb kill and msb rm -f end the sandbox. msb ps shows that it is paused.\n\n\
+    after_help = "Every process of the sandbox is suspended until msb unpause. The machine keeps \
+    its memory. msb cp, msb fs and msb snapshot work in a paused sandbox; msb exec does not. \
+    --max-duration and --idle-timeout keep counting, and msb stop, msb kill and msb rm -f end the \
+    sandbox. msb ps shows it as paused.\n\n\
     Examples:\n  \
     msb pause build; msb snapshot create build@half; msb unpause build"
 )]

@@ -15,7 +15,7 @@ use crate::output;
 pub(crate) struct Arguments {
     /// Sandbox, by name or id
     sandbox: String,
-    /// Print only where this port of the sandbox is published
+    /// Print only the host addresses of this port of the sandbox
     #[arg(value_name = "PORT[/tcp|udp]")]
     port: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::terminal;
 // The options for a command that runs in a sandbox.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct ProcessArguments {
-    /// Set an environment variable; NAME alone passes on the host's
+    /// Set an environment variable; NAME alone takes the host's value
     #[arg(short, long, value_name = "NAME[=VALUE]", value_parser = parse_variable)]
     env: Vec<String>,
     /// Read environment variables from a file, one per line
@@ -140,6 +140,8 @@ fn parse_directory(text: &str) -> Result<String, String> {
 fn settings(path: &Path) -> Result<Vec<String>, Failure> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    // Editors on other systems begin a file with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let lines = text.lines().map(str::trim_start);
     let meant = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     meant
@@ -198,6 +200,15 @@ mod tests {
             let expected = format!("invalid environment variable '{nameless}'");
             assert!(refusal.contains(&expected), "{refusal}");
         }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_variable() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("env");
+        std::fs::write(&path, "\u{feff}A=1\nB=\u{feff}2\n").expect("written");
+        let read = settings(&path).expect("read");
+        assert_eq!(read, ["A=1", "B=\u{feff}2"]);
     }
 
     #[test]

@@ -10,24 +10,25 @@ use crate::output::{self, Format};
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Leftovers of killed processes are always removed. Images that a sandbox uses, running or \
-    stopped, are never removed; msb container prune removes stopped sandboxes, msb system prune both.\n\n\
+    after_help = "Leftovers of killed processes, and stores of earlier formats, are always \
+    removed. Images that a sandbox uses, running or stopped, are never removed; msb container \
+    prune removes stopped sandboxes, and msb system prune removes both.\n\n\
     Examples:\n  \
     msb prune                             images without a name\n  \
     msb prune --all --filter until=240h   images that have not been used for ten days\n  \
-    msb prune --all --dry-run             what would go"
+    msb prune --all --dry-run             only show what would be removed"
 )]
 pub(crate) struct Arguments {
     /// Remove every image that no sandbox uses, not only those without a name
     #[arg(short, long)]
     all: bool,
-    /// Show what would be removed, and remove nothing
+    /// Show what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
-    /// until=DURATION: only images that were last used longer ago, such as 90m, 24h or 10d
+    /// until=DURATION: only images that have been unused for longer, such as 90m, 24h or 10d
     #[arg(long, value_name = "FILTER", value_parser = parse_filter)]
     filter: Option<Duration>,
-    /// Accepted for docker's sake: msb prune does not ask for confirmation
+    /// Ignored (docker compatibility): msb prune does not ask for confirmation
     #[arg(short, long)]
     force: bool,
     /// Output format
@@ -75,6 +76,9 @@ fn print(report: &Pruned) -> std::io::Result<()> {
     } else {
         "reclaimed"
     };
+    if report.older_stores > 0 {
+        text.push_str(&format!("{} older stores\n", report.older_stores));
+    }
     text.push_str(&format!(
         "{} images, {} leftovers, {} {what}\n",
         report.images.len(),

@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use msb_sdk::{EndReason, Exit, SandboxCondition, SandboxFilter, SandboxInfo, SandboxState};
+use msb_sdk::{
+    EndReason, Exit, NamePattern, SandboxCondition, SandboxFilter, SandboxInfo, SandboxState,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -24,37 +26,35 @@ const ELASTIC: [Elastic; 4] = [
 
 // Arguments of `msb ps` and `msb ls`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Filters: name=TEXT (a part of it), id=TEXT (its beginning), status=created|running|paused|stopped, \
-    exited=CODE, label=KEY[=VALUE], image=NAME. Of several filters of one kind, one must match. -q prints \
-    only ids.\n\n\
-    A template prints a line for each sandbox: {{.ID}}, {{.Names}}, {{.Image}}, {{.Command}}, {{.Status}}, \
-    {{.State}}, {{.Ports}}, {{.Labels}}, {{.Size}}, {{.CreatedAt}}, {{.RunningFor}}, the keys of JSON, \
-    and {{json .}}.\n\n\
+#[command(after_help = "Filters: name=REGEX (matches any part), id=PREFIX, \
+    status=created|running|paused|stopped|unreadable, exited=CODE, label=KEY[=VALUE], image=NAME. \
+    Of several filters of one kind, one must match. -q prints only ids.\n\n\
+    A template prints a line for each sandbox: {{.ID}}, {{.Names}}, {{.Image}}, {{.Command}}, \
+    {{.Status}}, {{.State}}, {{.Ports}}, {{.Labels}}, {{.Size}}, {{.CreatedAt}}, {{.RunningFor}}, \
+    the keys of JSON, and {{json .}}.\n\n\
     Examples:\n  \
     msb ps -a --filter label=job=7 --format json\n  \
-    msb ps --format 'table {{.Names}}\\t{{.Status}}'"
-)]
+    msb ps --format 'table {{.Names}}\\t{{.Status}}'")]
 pub(crate) struct Arguments {
-    /// Show all sandboxes, not only those that run
+    /// Show all sandboxes, not only running ones
     #[arg(short, long)]
     all: bool,
-    /// Show the sandbox that was created last, whether or not it runs
+    /// Show only the latest sandbox, running or not
     #[arg(short, long)]
     latest: bool,
-    /// Show the COUNT sandboxes that were created last, whether or not they run
+    /// Show only the latest COUNT sandboxes, running or not
     #[arg(short = 'n', long, value_name = "COUNT", conflicts_with = "latest")]
     last: Option<usize>,
     /// Show only sandboxes that match
     #[arg(short, long, value_name = "KEY=VALUE")]
     filter: Vec<Filter>,
-    /// Show what their writable disks take
+    /// Show the space of writable disks, snapshots and logs
     #[arg(short, long)]
     size: bool,
     /// Show whole commands and every column, even if the terminal is too narrow
     #[arg(long)]
     no_trunc: bool,
-    /// Output format: table, json, or a template as '{{.Names}}'
+    /// Output format: table, json, or a template such as '{{.Names}}'
     #[arg(long, default_value = "table")]
     format: ListingFormat,
 }
@@ -70,7 +70,12 @@ impl FromStr for Filter {
         let (key, value) = text.split_once('=').unwrap_or((text, ""));
         Ok(Self(match key {
             "id" => SandboxCondition::Id(value.to_owned()),
-            "name" => SandboxCondition::Name(value.to_owned()),
+            "name" => {
+                let pattern: NamePattern = value
+                    .parse()
+                    .map_err(|error: msb_sdk::Error| error.to_string())?;
+                SandboxCondition::NameMatches(pattern)
+            }
             "label" => {
                 let label: Label = value.parse()?;
                 SandboxCondition::Label(label.key, label.value)
@@ -84,11 +89,13 @@ impl FromStr for Filter {
                 "running" => Some(SandboxState::Running),
                 "paused" => Some(SandboxState::Paused),
                 "stopped" | "exited" => Some(SandboxState::Stopped),
+                "unreadable" => Some(SandboxState::Unreadable),
                 // States of docker's that a sandbox is never in.
                 "restarting" | "removing" | "dead" => None,
                 _ => {
                     return Err(format!(
-                        "'{value}' is not a status: write created, running, paused or stopped"
+                        "'{value}' is not a status: write created, running, paused, stopped or \
+                         unreadable"
                     ));
                 }
             }),
@@ -134,6 +141,9 @@ struct Row {
     /// Failures of disks, one line for each disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     disk_errors: Vec<String>,
+    /// The reason that the description cannot be read, or the damage of a record whose copy is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -156,12 +166,18 @@ async fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
     let last = arguments.last.or(arguments.latest.then_some(1));
     let mut wanted = filter(&arguments.filter);
     if !all && last.is_none() {
-        for state in [SandboxState::Running, SandboxState::Paused] {
+        // One that cannot be read may be running.
+        for state in [
+            SandboxState::Running,
+            SandboxState::Paused,
+            SandboxState::Unreadable,
+        ] {
             wanted = wanted.condition(SandboxCondition::State(Some(state)));
         }
     }
     let infos = context.msb.sandboxes().list(wanted).await?;
-    let rows: Vec<Row> = infos.into_iter().map(Row::new).collect();
+    let rows = infos.into_iter().map(Row::new);
+    let rows = rows.collect::<Result<Vec<_>, _>>()?;
     // The rows are sorted from the oldest to the newest.
     let rows = match last {
         Some(count) => &rows[rows.len().saturating_sub(count)..],
@@ -172,9 +188,9 @@ async fn list(context: &Context, arguments: &Arguments, all: bool) -> Outcome {
 }
 
 impl Row {
-    fn new(info: SandboxInfo) -> Self {
-        Self {
-            command: info.main_command().argv,
+    fn new(info: SandboxInfo) -> Result<Self, msb_sdk::Error> {
+        Ok(Self {
+            command: info.main_command()?.argv,
             ports: info.ports.iter().map(ToString::to_string).collect(),
             id: info.id,
             name: info.name,
@@ -189,7 +205,8 @@ impl Row {
             started_s: info.started_s,
             exit: info.exit.map(without_signal),
             disk_errors: info.disk_errors,
-        }
+            problem: info.problem,
+        })
     }
 }
 
@@ -210,16 +227,17 @@ fn print(context: &Context, arguments: &Arguments, rows: &[Row]) -> Result<(), F
         ListingFormat::Table if context.quiet => print_ids(rows)?,
         ListingFormat::Table => {
             print_table(arguments, rows)?;
-            print_disk_errors(rows);
+            print_problems(rows);
         }
     }
     Ok(())
 }
 
-/// Prints a notice for each failed disk, because the table's column of states has no room for it.
-fn print_disk_errors(rows: &[Row]) {
+/// Prints a notice for each failed disk and each damaged record, because the table's column of states has
+/// no room for it.
+fn print_problems(rows: &[Row]) {
     for row in rows {
-        for message in &row.disk_errors {
+        for message in row.disk_errors.iter().chain(&row.problem) {
             output::notice(&format!("{}: {}", row.name, printable(message)));
         }
     }
@@ -298,6 +316,7 @@ impl Row {
                 let (ended, reason) = (ended.unwrap_or_default(), reason.unwrap_or_default());
                 format!("Exited ({}){ended}{reason}", exit.code)
             }
+            (SandboxState::Unreadable, _) => "Unreadable".to_owned(),
             (_, None) => "Stopped".to_owned(),
         }
     }
@@ -337,6 +356,8 @@ pub(super) const fn state(state: SandboxState) -> &'static str {
         SandboxState::Created => "created",
         SandboxState::Running => "running",
         SandboxState::Paused => "paused",
+        // Docker's word for a container that it can only remove.
+        SandboxState::Unreadable => "dead",
         _ => "exited",
     }
 }
@@ -379,6 +400,7 @@ mod tests {
             started_s: Some(80),
             exit: None,
             disk_errors: Vec::new(),
+            problem: None,
         }
     }
 

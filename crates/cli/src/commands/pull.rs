@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     source: SourceArguments,
     #[command(flatten)]
     needless: NeedlessOptions,
-    /// Names of images, as docker pull takes them
+    /// Names of images, in the syntax of docker pull
     #[arg(required = true, value_name = "IMAGE")]
     images: Vec<String>,
 }
@@ -37,10 +37,10 @@ pub(crate) struct SourceArguments {
     /// Platform of the image [default: linux on this host's architecture]
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     pub(crate) platform: Option<Platform>,
-    /// Speak HTTP without TLS to the registry
+    /// Connect to the registry over HTTP, without TLS
     #[arg(long, conflicts_with = "tls_ca")]
     plain_http: bool,
-    /// Trust these certificate authorities too, a PEM file
+    /// PEM file of additional certificate authorities to trust
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     #[command(flatten)]

@@ -13,12 +13,13 @@ use crate::push_bars::PushBars;
 // Arguments of `msb push`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "DEST is the name at the registry, IMAGE if it is not given. Layers that the registry has are not \
-    sent; layers of other repositories there are mounted; the rest comes from the registry that it was pulled from, or \
-    is compressed again from the store. If no layer had to be compressed, the image has the same digest there as here. \
-    The manifest comes last, so a push that is interrupted before it publishes nothing, and the next one sends the rest.\n\n\
-    msb login keeps the password. Proxies and certificates come from $MSB_HOME/registries.toml, the environment and \
-    /etc/docker/certs.d.\n\n\
+    after_help = "DEST is the name in the registry; the default is IMAGE. Layers that the registry \
+    already has are not sent, and layers of its other repositories are mounted. The rest come from \
+    the registry that the image was pulled from, or are compressed again from the store. If no \
+    layer had to be compressed, the image keeps its digest. The manifest is sent last, so an \
+    interrupted push publishes nothing, and the next push sends the rest.\n\n\
+    msb login stores the password. Proxies and certificates come from $MSB_HOME/registries.toml, \
+    the environment and /etc/docker/certs.d.\n\n\
     Examples:\n  \
     msb push ghcr.io/me/app:1\n  \
     msb push app:dev ghcr.io/me/app:1             under another name\n  \
@@ -28,10 +29,10 @@ pub(crate) struct Arguments {
     /// Compression of layers that no registry has
     #[arg(long, value_enum, default_value_t)]
     compression: Compression,
-    /// Speak HTTP without TLS to the registry
+    /// Connect to the registry over HTTP, without TLS
     #[arg(long, conflicts_with = "tls_ca")]
     plain_http: bool,
-    /// Trust these certificate authorities too, a PEM file
+    /// PEM file of additional certificate authorities to trust
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     /// Output format
@@ -42,7 +43,7 @@ pub(crate) struct Arguments {
     /// Image, by name or digest
     #[arg(value_name = "IMAGE")]
     name: String,
-    /// Name at the registry, with its tag [default: IMAGE]
+    /// Name in the registry, with its tag [default: IMAGE]
     #[arg(value_name = "DEST")]
     destination: Option<String>,
 }
@@ -96,6 +97,6 @@ fn notice_changes(pushed: &Pushed) {
         return;
     }
     output::notice(
-        "layers were compressed again, so the image has another digest at the registry than here",
+        "layers were compressed again, so the image has a different digest in the registry",
     );
 }

@@ -11,7 +11,7 @@ use crate::failure::Outcome;
 pub(crate) struct Arguments {
     /// Sandbox, by name or id
     sandbox: String,
-    /// Its new name
+    /// New name of the sandbox
     name: String,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Kill running sandboxes, and do not fail for names that do not exist
     #[arg(short, long)]
     force: bool,
-    /// Accepted for docker's sake: a volume without a name is removed with its sandbox in any case
+    /// Ignored (docker compatibility): unnamed volumes are always removed with their sandbox
     #[arg(short, long, hide = true)]
     volumes: bool,
     /// Sandboxes, by name or id
@@ -25,18 +25,25 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    if !arguments.force {
-        return context
-            .each(&arguments.sandboxes, async |sandbox| {
-                Ok(sandbox.remove(Force::No).await?)
-            })
-            .await;
-    }
+    let force = if arguments.force {
+        Force::Yes
+    } else {
+        Force::No
+    };
+    let sandboxes = context.msb.sandboxes();
     context
         .each_name(&arguments.sandboxes, async |name| {
-            match context.msb.sandboxes().get(name).await {
-                Ok(sandbox) => Ok(sandbox.remove(Force::Yes).await.map(|()| true)?),
-                Err(error) if error.kind() == ErrorKind::SandboxNotFound => {
+            match sandboxes.get(name).await {
+                Ok(sandbox) => Ok(sandbox.remove(force).await.map(|()| true)?),
+                Err(error) if error.kind() != ErrorKind::SandboxNotFound => {
+                    let is_removed = sandboxes.remove_unreadable(name, force).await?;
+                    if is_removed {
+                        Ok(true)
+                    } else {
+                        Err(error.into())
+                    }
+                }
+                Err(error) if arguments.force => {
                     output::notice(error.message());
                     Ok(false)
                 }

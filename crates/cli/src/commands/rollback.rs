@@ -10,12 +10,13 @@ use crate::output;
 // Arguments of `msb rollback`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The files are those of the newest snapshot if none is named. The files as they were before are kept as an \
-    automatic snapshot, whose name is printed: rolling back to it undoes the rollback. Volumes and host directories stay as \
-    they are, and so do the options of the sandbox.\n\n\
-    The processes of a running sandbox are killed, and its command is started again; its machine stays up, so that \
-    this takes less time than a boot. If the guest does not do its part, the machine is stopped as msb stop does it, and \
-    booted again. A sandbox that is removed when it stops is refused.\n\n\
+    after_help = "Without a snapshot's name, the sandbox goes back to its newest snapshot. Its \
+    previous files are kept as an automatic snapshot, whose name is printed; rolling back to it \
+    undoes the rollback. Volumes, host directories and the options of the sandbox are not changed.\n\n\
+    The processes of a running sandbox are killed, and its command is started again; its machine \
+    keeps running, so this takes less time than a boot. If the guest does not cooperate, the \
+    machine is stopped as with msb stop, and booted again. A sandbox that was created with --rm is \
+    refused.\n\n\
     Examples:\n  \
     msb rollback work\n  \
     msb rollback -t 10 work@clean"
@@ -23,7 +24,7 @@ use crate::output;
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Time limit for processes of a running sandbox to end [default: none, they are killed at once]
+    /// Time limit for processes of a running sandbox to end [default: 0, they are killed at once]
     #[arg(short, long, value_name = "SECONDS")]
     time: Option<u64>,
     /// Sandbox, by name or id, and the name of its snapshot

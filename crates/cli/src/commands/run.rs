@@ -9,12 +9,13 @@ use crate::output;
 #[command(
     disable_help_flag = true,
     override_usage = "msb run [OPTIONS] IMAGE [COMMAND] [ARG]...\n       msb run [OPTIONS] --from SANDBOX[@NAME] [COMMAND] [ARG]...\n       msb run [OPTIONS] --root-disk FILE COMMAND [ARG]...",
-    after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are followed. Ctrl-P Ctrl-Q detaches \
-    from a command with -it; msb attach attaches again. A sandbox whose guest does not boot is removed again; \
-    with msb create and msb start it is kept, with its logs. msb help run explains each option in full, and \
-    docs/cli.md lists the documents about them.\n\n\
-    Exit code: the command's own; 128+N when signal N killed it; 124 after --max-duration or --idle-timeout; \
-    125 when msb failed, 126 when the command cannot be executed, 127 when the command does not exist.\n\n\
+    after_help = "The image's Entrypoint, Cmd, Env, WorkingDir and User are used. Ctrl-P Ctrl-Q \
+    detaches from a command with -it; msb attach attaches again. A sandbox whose guest does not \
+    boot is removed again; with msb create and msb start it is kept, with its logs. msb help run \
+    explains each option in full, and docs/cli.md lists the documents about them.\n\n\
+    Exit code: the command's own; 128+N when signal N killed it; 124 after --max-duration or \
+    --idle-timeout; 125 when msb failed, 126 when the command cannot be executed, 127 when the \
+    command does not exist.\n\n\
     Examples:\n  \
     msb run --rm alpine cat /etc/os-release\n  \
     echo 'print(6*7)' | msb run --rm -i python:3-slim python3 -\n  \

@@ -14,10 +14,11 @@ use crate::terminal;
 // Arguments of `msb save`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The archive has the very tars that the layers came in, so their diff IDs are the same. Those of a \
-    docker-archive are not compressed. The same images give the same archive. A file is complete, or unchanged.\n\n\
-    msb load, docker load, podman load, skopeo and umoci read the archive. Images that msb stored before it had this \
-    command are pulled or loaded again first.\n\n\
+    after_help = "The archive has the original tars of the layers, so their diff IDs do not \
+    change. The layers of a docker-archive are not compressed. The same images produce the same \
+    archive. A file is replaced only when the archive is complete.\n\n\
+    msb load, docker load, podman load, skopeo and umoci read the archive. Images that an older \
+    msb stored must first be pulled or loaded again.\n\n\
     Examples:\n  \
     msb save -o app.tar app:dev\n  \
     msb save app:dev | ssh host msb load\n  \
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     /// Path of the archive, or of a new directory for oci-dir [default: standard output]
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
-    /// Form of the archive
+    /// Format of the archive
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Compression of the layers of an OCI archive [default: gzip]
@@ -97,11 +98,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         context.cancellable(saving, interrupted).await?;
         return Ok(0);
     }
-    if arguments.format != Format::OciDir && terminal::stdout_is_terminal() {
-        return Err(anyhow!(
-            "an archive is not written to a terminal: name a file with -o, or redirect the output"
-        )
-        .into());
+    if arguments.format != Format::OciDir {
+        terminal::refuse_archive("name a file with -o, or redirect the output")?;
     }
     let stdout = StdoutStream::default();
     let is_closed = stdout.closed();

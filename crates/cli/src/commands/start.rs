@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             .await;
     }
     let [name] = arguments.sandboxes.as_slice() else {
-        return Err(anyhow!("-a and -i can be used with one sandbox alone").into());
+        return Err(anyhow!("-a and -i can be used with only one sandbox").into());
     };
     let sandbox = context.handle(name).await?;
     let command = sandbox.main_command();

@@ -149,11 +149,11 @@ fn cells(stats: &Stats) -> [String; 8] {
 /// Prints the rows. Returns true if standard output still has a reader.
 fn print(arguments: &Arguments, rows: &[Stats]) -> Result<bool, Failure> {
     let text = match arguments.format {
-        Format::Json if arguments.no_stream => format!("{}\n", serde_json::to_string_pretty(rows)?),
-        Format::Json => format!("{}\n", serde_json::to_string(rows)?),
+        Format::Json if arguments.no_stream => format!("{}\n", output::pretty_json(&rows)?),
+        Format::Json => format!("{}\n", output::json_line(&rows)?),
         Format::Table => table(arguments, rows),
     };
-    let is_read = output::offer(&text)?;
+    let is_read = output::offer_unescaped(&text)?;
     for row in rows {
         if let (Format::Table, Some(error)) = (arguments.format, &row.guest_error) {
             output::notice(&format!("{}: {error}", row.name));

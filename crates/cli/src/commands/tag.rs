@@ -4,8 +4,8 @@ use crate::failure::Outcome;
 // Arguments of `msb tag`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The image keeps its other names; msb image rm NAME removes one of them. If another image has the \
-    name, the name leads to this image from then on.\n\n\
+    after_help = "The image keeps its other names; msb image rm NAME removes one of them. If \
+    another image has the name, the name is moved to this image.\n\n\
     Examples:\n  \
     msb tag app:dev registry.example.org/team/app:1.4\n  \
     msb tag 3f5c2a1b90de app:known-good"
@@ -13,7 +13,7 @@ use crate::failure::Outcome;
 pub(crate) struct Arguments {
     /// Image, by name, digest or the beginning of a digest
     source: String,
-    /// Its further name
+    /// Additional name of the image
     target: String,
 }
 

@@ -1,8 +1,10 @@
 use super::{Context, exec};
 use crate::failure::Outcome;
 
-/// Lists every process except the kernel's threads, or all if `ps` cannot tell them apart.
-const SCRIPT: &str = "ps -fN --ppid 2 -p 2 2>/dev/null || ps -ef";
+/// Lists every process except the kernel's threads, or all if `ps` cannot tell them apart. The threads are seen in
+/// the machine's own PID namespace alone; in another one, process 2 is a command.
+const SCRIPT: &str = "{ read -r name </proc/2/comm; } 2>/dev/null; \
+    test \"$name\" = kthreadd && ps -fN --ppid 2 -p 2 2>/dev/null || exec ps -ef";
 
 // Arguments of `msb top`.
 #[derive(Debug, clap::Args)]
@@ -30,6 +32,6 @@ pub(crate) async fn run(context: &Context, arguments: Arguments) -> Outcome {
     } else {
         [vec!["ps".to_owned()], arguments.options].concat()
     };
-    let exec = exec::Arguments::plain(arguments.sandbox, command);
+    let exec = exec::Arguments::report(arguments.sandbox, command);
     exec::run(context, &exec).await
 }

@@ -13,7 +13,7 @@ use crate::output;
     Examples:\n  msb update --upper-size 20G --memory 2G work; msb restart work"
 )]
 pub(crate) struct Arguments {
-    /// Size of the writable disk, no smaller than it is
+    /// Size of the writable disk; it cannot shrink
     #[arg(long, value_name = "SIZE", value_parser = output::parse_size)]
     upper_size: Option<u64>,
     /// Virtual processors

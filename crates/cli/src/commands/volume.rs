@@ -19,10 +19,10 @@ use crate::template::{ListingFormat, fields};
 pub(crate) struct MountArguments {
     /// Mount a path of the host, a named volume, or a new volume
     ///
-    /// The path is a directory or a file. A source of the host begins with / or ./, any other is the name
-    /// of a volume. PATH alone is a volume that is removed with the sandbox. With :ro the sandbox cannot
-    /// write to it. The limit is 64 mounts with QEMU, and 3 volumes and directories and no files with
-    /// libkrun.
+    /// The path is a directory or a file. A source that begins with / or ./ is a path of the host;
+    /// any other is the name of a volume. PATH alone is a new volume, which is removed with the
+    /// sandbox. With :ro the sandbox cannot write to it. The limit is 64 mounts with QEMU, and 3
+    /// volumes and directories and no files with libkrun.
     #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
     volume: Vec<VolumeOption>,
     /// Mount type=bind|volume|tmpfs,source=...,target=...
@@ -30,7 +30,7 @@ pub(crate) struct MountArguments {
     /// More keys are readonly, tmpfs-size and tmpfs-mode.
     #[arg(long, value_name = "KEY=VALUE,...")]
     mount: Vec<MountOption>,
-    /// Mount memory of the guest; options: size=, mode=, exec, ro
+    /// Mount a tmpfs in guest memory; options: size=, mode=, exec, ro
     ///
     /// It is empty at each start.
     #[arg(long, value_name = "PATH[:OPTIONS]")]
@@ -38,8 +38,13 @@ pub(crate) struct MountArguments {
 }
 
 impl MountArguments {
+    /// Returns true if a mount asks for an SELinux label.
+    pub(crate) fn has_labels(&self) -> bool {
+        self.volume.iter().any(|word| word.has_label)
+    }
+
     pub(crate) fn mounts(&self) -> Vec<msb_sdk::Mount> {
-        let volumes = self.volume.iter().map(|word| &word.0);
+        let volumes = self.volume.iter().map(|word| &word.mount);
         let mounts = self.mount.iter().map(|word| &word.0);
         let tmpfs = self.tmpfs.iter().map(|word| &word.0);
         volumes.chain(mounts).chain(tmpfs).map(mount).collect()
@@ -79,8 +84,9 @@ fn mount(mount: &Mount) -> msb_sdk::Mount {
 // Arguments of `msb volume`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A volume is an ext4 disk that sandboxes mount with -v NAME:PATH. One sandbox at a time can \
-    mount it writable, or any number read-only (:ro). It is created when it is first named.\n\n\
+    after_help = "A volume is an ext4 disk that sandboxes mount with -v NAME:PATH. One sandbox at \
+    a time can mount it writable, or any number read-only (:ro). A volume is created when it is \
+    first used.\n\n\
     Examples:\n  \
     msb volume create --size 20G data; msb run --rm -v data:/data debian df -h /data\n  \
     msb volume ls; msb volume rm data"
@@ -97,7 +103,7 @@ enum Command {
     /// List volumes
     #[command(visible_alias = "list")]
     Ls(ListArguments),
-    /// Print everything about volumes, as JSON
+    /// Print the details of volumes as JSON
     Inspect(InspectArguments),
     /// Remove volumes that no sandbox uses, with their files
     #[command(alias = "remove")]
@@ -126,7 +132,7 @@ struct CreateArguments {
     msb volume ls\n  \
     msb volume ls --format json | jq -r '.[].name'")]
 struct ListArguments {
-    /// Output format: table, json, or a template as '{{.Name}}'
+    /// Output format: table, json, or a template such as '{{.Name}}'
     #[arg(long, default_value = "table")]
     format: ListingFormat,
 }
@@ -134,7 +140,7 @@ struct ListArguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  msb volume inspect data")]
 struct InspectArguments {
-    /// Output format: json, table, or a template as '{{.Name}}'
+    /// Output format: json, table, or a template such as '{{.Name}}'
     #[arg(short, long, default_value = "json")]
     format: ListingFormat,
     /// Volumes, by name
@@ -157,7 +163,7 @@ struct RemoveArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Asks first unless --force is given; if there is no answer, it removes nothing and \
+    after_help = "Asks first unless --force is given; without an answer, it removes nothing and \
     fails.\n\n\
     Examples:\n  \
     msb volume prune\n  \
@@ -167,7 +173,7 @@ struct PruneArguments {
     /// Remove without asking
     #[arg(short, long)]
     force: bool,
-    /// Accepted for docker's sake: volumes with a name are removed in any case
+    /// Ignored (docker compatibility): named volumes are always removed
     #[arg(short, long, hide = true)]
     all: bool,
 }

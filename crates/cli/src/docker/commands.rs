@@ -6,7 +6,7 @@ const fn missing(words: &'static str, instead: &'static str) -> MissingCommand {
 
 const BUILD: &str = "msb does not build images; build with docker, podman or buildah, and pass the output of docker \
      save to msb load";
-const CLUSTER: &str = "msb runs sandboxes on this host alone; msb run -d starts one";
+const CLUSTER: &str = "msb runs sandboxes only on this host; msb run -d starts one";
 const CONFIG: &str =
     "msb does not store configs or secrets; -e, --env-file, --copy and -v pass them to a sandbox";
 
@@ -17,8 +17,8 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing("buildx", BUILD),
     missing(
         "checkpoint",
-        "msb keeps no memory; msb snapshot create keeps the files of a sandbox, and msb rollback goes back \
-         to them",
+        "msb does not save memory; msb snapshot create saves the files of a sandbox, and msb \
+         rollback goes back to them",
     ),
     missing(
         "compose",
@@ -28,7 +28,7 @@ pub(super) const ALL: &[MissingCommand] = &[
     missing("config", CONFIG),
     missing(
         "context",
-        "msb runs sandboxes on this host alone; --home or MSB_HOME sets their directory",
+        "msb runs sandboxes only on this host; --home or MSB_HOME sets their directory",
     ),
     missing(
         "events",
@@ -44,8 +44,8 @@ pub(super) const ALL: &[MissingCommand] = &[
     ),
     missing(
         "import",
-        "msb does not make an image of an archive of files; use docker import, then docker save \
-             | msb load",
+        "msb does not create an image from an archive of files; use docker import, then docker \
+             save | msb load",
     ),
     missing(
         "info",

@@ -4,6 +4,7 @@
 //! does not know a word, so neither help nor completion offers them.
 
 mod commands;
+mod guesses;
 mod needless;
 mod options;
 mod values;
@@ -51,13 +52,16 @@ pub(crate) fn answer(error: &clap::Error, path: &str, words: &[String]) -> Optio
             let word = unknown(error, ContextKind::InvalidSubcommand)?;
             let rest = words.iter().skip_while(|typed| **typed != word);
             let typed: Vec<&str> = rest.map(String::as_str).take(2).collect();
-            command(path, &typed)
+            command(path, &typed).or_else(|| guesses::answer(path, &word))
         }
         ErrorKind::UnknownArgument => {
             let name = unknown(error, ContextKind::InvalidArg)?;
-            option(path, &name)
+            // An option before the command is docker's own.
+            let is_first = words.first().is_some_and(|word| *word == name);
+            let path = if is_first { "" } else { path };
+            option(path, &name).or_else(|| guesses::answer(path, &name))
         }
-        ErrorKind::InvalidValue => value(error),
+        ErrorKind::InvalidValue => value(error).or_else(|| help(error, path)),
         ErrorKind::ValueValidation => setting(error),
         _ => None,
     }
@@ -108,6 +112,16 @@ fn value(error: &clap::Error) -> Option<String> {
         "msb does not support {option} {typed}: {}",
         missing.instead
     ))
+}
+
+/// Returns the answer to `-h` of a command that has it for `--hostname`, without a name. `None` for
+/// anything else.
+fn help(error: &clap::Error, path: &str) -> Option<String> {
+    let argument = unknown(error, ContextKind::InvalidArg)?;
+    let is_empty = unknown(error, ContextKind::InvalidValue).is_none_or(|typed| typed.is_empty());
+    (is_empty && argument.starts_with("--hostname")).then(|| {
+        format!("-h is --hostname here, as with docker, and takes a name; msb {path} --help prints the help")
+    })
 }
 
 /// Returns the answer to a setting of a mount that msb does not have. `None` if msb has no answer.

@@ -45,6 +45,21 @@ pub(super) const ALL: &[OptionGroup] = &[
     ),
     group(CREATE, &["--cap-add"], value(CAPABILITIES)),
     group(
+        CREATE,
+        &["--cap-drop"],
+        value(
+            "root in a sandbox is root only in the guest; -u USER runs the command without \
+             capabilities",
+        ),
+    ),
+    group(
+        CREATE,
+        &["--security-opt"],
+        value(
+            "a virtual machine confines the sandbox; set-user-ID programs of the image work in it",
+        ),
+    ),
+    group(
         &["run", "create", "pull", "push"],
         &["--disable-content-trust"],
         flag(NO_SIGNATURES),
@@ -67,14 +82,14 @@ pub(super) const ALL: &[OptionGroup] = &[
     group(
         &["inspect"],
         &["--size", "-s"],
-        flag("msb inspect shows allocated_bytes in any case"),
+        flag("msb inspect always shows allocated_bytes"),
     ),
     group(
         &["login"],
         &["--password", "-p"],
         Refused(
-            "other users see the words of a command; type the password when msb login asks for it, or \
-             pass it with --password-stdin",
+            "other users can see the arguments of a command; type the password when msb login asks \
+             for it, or pass it with --password-stdin",
         ),
     ),
     group(
@@ -110,20 +125,12 @@ pub(super) const ALL: &[OptionGroup] = &[
     ),
     group(
         CREATE,
-        &["--cap-drop"],
-        Refused(
-            "root in a sandbox is root of the guest alone; -u USER runs the command without \
-             capabilities",
-        ),
-    ),
-    group(
-        CREATE,
         &["--cgroup-parent"],
         Refused("start msb run in that control group, as systemd-run --scope --slice does"),
     ),
     group(
         CREATE,
-        &["--cgroupns", "--ipc", "--pid", "--userns", "--uts"],
+        &["--cgroupns", "--ipc", "--userns", "--uts"],
         Refused(
             "a sandbox has its own kernel and shares no namespace with the host or other sandboxes",
         ),
@@ -234,11 +241,6 @@ pub(super) const ALL: &[OptionGroup] = &[
         Refused("-e, --env-file, --copy and -v pass secrets to a sandbox"),
     ),
     group(
-        CREATE,
-        &["--security-opt"],
-        Refused("leave it out, because a virtual machine confines the sandbox"),
-    ),
-    group(
         &["run", "attach"],
         &["--sig-proxy"],
         Refused("signals go to the command; msb run -d starts a command that gets none"),
@@ -247,11 +249,6 @@ pub(super) const ALL: &[OptionGroup] = &[
         CREATE,
         &["--storage-opt"],
         Refused("--upper-size SIZE is the size of the writable disk"),
-    ),
-    group(
-        CREATE,
-        &["--sysctl"],
-        Refused("root in the sandbox can set it: sysctl -w, or a file of /proc/sys"),
     ),
     group(
         CREATE,
@@ -334,5 +331,12 @@ pub(super) const ALL: &[OptionGroup] = &[
         &["volume ls"],
         &["--filter", "-f"],
         Refused("msb volume ls --format json | jq filters by any key"),
+    ),
+    group(
+        &["volume prune"],
+        &["--filter"],
+        Refused(
+            "msb volume rm removes the volumes that it names; msb volume ls --format json | jq finds them",
+        ),
     ),
 ];

@@ -47,6 +47,12 @@ pub(super) const ALL: &[MissingValue] = &[
         true,
         "sandboxes do not share a network; they reach each other's published ports with --net-allow",
     ),
+    missing(
+        "--pid",
+        "container:",
+        true,
+        "sandboxes share no namespace; msb exec NAME runs a command among the processes of a sandbox",
+    ),
     missing("--format", "{{", true, NO_TEMPLATE),
     missing("--format", "table {{", true, NO_TEMPLATE),
 ];
@@ -81,7 +87,6 @@ const NO_COPY: &str =
 
 /// Settings of mounts that msb has an alternative to.
 pub(super) const SETTINGS: &[MissingSettings] = &[
-    settings("--volume", &["z", "Z"], NO_LABELS),
     settings("--volume", &["nocopy"], NO_COPY),
     settings(
         "--volume",

@@ -83,7 +83,7 @@ fn an_interrupted_pull_says_what_is_kept() {
         kill_process(pid.expect("a process id"), signal).expect("sent");
         let said = Said::from_output(&pull.wait_with_output().expect("ended"));
         assert_eq!(said.code, Some(code), "{}", said.stderr);
-        let expected = "msb: interrupted: layers that came whole are kept";
+        let expected = "msb: interrupted: complete layers are kept";
         assert!(said.stderr.starts_with(expected), "{}", said.stderr);
     }
 }

@@ -146,8 +146,7 @@ fn what_needs_an_overlay_is_refused_with_the_reason() {
     let (home, _) = home_with_image();
     create(&home, &[]);
     printed(&home, &["snapshot", "create", "box@a"]);
-    let reason =
-        "sandbox box has a native root, whose changes do not lie apart from the image's files";
+    let reason = "sandbox box has a native root, whose changes are not stored separately from the image's files";
     for words in [
         &["diff", "box"][..],
         &["diff", "box@a", "box"],

@@ -100,7 +100,11 @@ fn a_login_is_checked_kept_used_and_removed() {
     assert!(registry.content.manifest("team/app", digest).is_some());
     let again = home.msb(&["push", "app:dev", &name]);
     assert_eq!(again.stdout, format!("{digest}\n"));
-    assert!(again.stderr.contains("another digest"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("a different digest"),
+        "{}",
+        again.stderr
+    );
     assert_eq!(home.msb(&["push", "-q", "app:dev", &name]).stderr, "");
     home.msb(&["push", digest]).assert_refused(&[digest]);
 

@@ -84,7 +84,7 @@ fn what_needs_an_image_is_refused_with_the_reason() {
     );
     printed(&home, &["snapshot", "create", "box@a"]);
     let reason = format!(
-        "the root of sandbox box is the disk image {disk}, whose files only its guest reads"
+        "the root of sandbox box is the disk image {disk}, whose files only its guest can read"
     );
     for words in [
         &["diff", "box"][..],
@@ -123,7 +123,7 @@ fn a_disk_that_cannot_be_a_root_is_refused_and_nothing_is_left() {
     fs::write(&empty, [0; 8192]).expect("written");
     refused(
         empty.to_str().expect("text"),
-        "neither a partition table nor a filesystem that is known",
+        "neither a partition table nor a known filesystem",
     );
     let words = ["create", "--root-disk", &disk];
     home.msb(&words)

@@ -283,7 +283,7 @@ fn a_further_name_leads_to_the_image() {
         .assert_refused(&["cannot be the name"]);
     let by_digest = format!("a@{digest}");
     home.msb(&["tag", "app", &by_digest])
-        .assert_refused(&["cannot be given"]);
+        .assert_refused(&["must not contain a digest"]);
 }
 
 #[test]

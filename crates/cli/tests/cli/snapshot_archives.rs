@@ -179,7 +179,7 @@ fn what_cannot_be_imported_says_why_and_leaves_nothing() {
     missing.assert_hint("msb save app | msb load");
     assert_eq!(directories(&empty), 0);
     let named = home.msb(&["snapshot", "export", "box"]);
-    named.assert_refused(&["'box' names no snapshot"]);
+    named.assert_refused(&["'box' is not a snapshot"]);
     let absent = home.msb(&["snapshot", "export", "-o", "x", "box@none"]);
     absent.assert_refused(&["sandbox box has no snapshot none"]);
 }

@@ -39,6 +39,16 @@ impl TestHome {
         Said::from_output(&self.command(arguments).output().expect("started"))
     }
 
+    /// Makes all sandboxes such that began with their images, so that what was copied into them when they were
+    /// created counts as changes that their guests made.
+    pub(crate) fn forget_bases(&self) {
+        let sandboxes = self.directory.path().join("home/sandboxes");
+        for sandbox in fs::read_dir(sandboxes).expect("read") {
+            // Most have none.
+            let _ = fs::remove_file(sandbox.expect("read").path().join("base.ext4"));
+        }
+    }
+
     /// Loads an image with one file into the store.
     pub(crate) fn load(&self, name: &str, architecture: &str) {
         self.load_layer(name, architecture, tar(&[("greeting", b"hello".to_vec())]));

@@ -32,6 +32,20 @@ fn names_are_offered_where_they_are_wanted() {
     assert_eq!(offered(&msb, &["volume", "rm", "w"]), ["wares"]);
     assert_eq!(offered(&msb, &["inspect", "w"]), ["work", "wares"]);
     assert_eq!(offered(&msb, &["images", "t"]), ["tool:1"]);
+    msb.run(&["snapshot", "create", "work@clean"]).printed();
+    for words in [
+        &["rollback", "wo"][..],
+        &["fork", "wo"],
+        &["diff", "wo"],
+        &["commit", "wo"],
+        &["snapshot", "rm", "wo"],
+        &["run", "--from", "wo"],
+        &["apply", "--base", "wo"],
+    ] {
+        assert_eq!(offered(&msb, words), ["work"], "{words:?}");
+        let words = [&words[..words.len() - 1], &["work@"]].concat();
+        assert_eq!(offered(&msb, &words), ["work@clean"], "{words:?}");
+    }
 }
 
 #[test]

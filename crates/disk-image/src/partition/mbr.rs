@@ -129,8 +129,8 @@ fn add_logical(
         let offset_bytes = at.saturating_mul(SECTOR_BYTES);
         let corrupt = |fault: &str| Corrupt::new("extended partition table", offset_bytes, fault);
         let sector = read_sector(disk, disk_bytes, at)?;
-        let sector =
-            sector.ok_or_else(|| corrupt("it has no signature, or lies beyond the disk"))?;
+        let sector = sector
+            .ok_or_else(|| corrupt("it has no signature, or is beyond the end of the disk"))?;
         let mut used = sector.entries.into_iter().filter(|entry| entry.is_used());
         if let Some(entry) = used.clone().find(|entry| !entry.is_extended()) {
             partitions.push(partition(number, entry, at, disk_bytes)?);

@@ -50,7 +50,7 @@ fn oracle_content_that_is_no_root_is_refused_by_name() {
     }
     workshop.write("disk", &[0; 4096]);
     let error = root(&workshop, "disk").expect_err("refused");
-    let expected = "the disk has neither a partition table nor a filesystem that is known";
+    let expected = "the disk has neither a partition table nor a known filesystem";
     assert_eq!(error.to_string(), expected);
     let mut encrypted = vec![1; 4096];
     encrypted[..6].copy_from_slice(b"LUKS\xba\xbe");

@@ -32,7 +32,7 @@ fn oracle_images_of_qemu_that_name_other_files_are_refused() {
     workshop.run("qemu-img create -q -f vmdk -b parent -F vmdk child");
     assert_eq!(
         refusal(&workshop, "outside"),
-        "its content lies in another file, and an image may not name files of this host"
+        "its content is in another file, and an image may not name files of this host"
     );
     for name in ["flat", "parts"] {
         let said = refusal(&workshop, name);

@@ -1,7 +1,10 @@
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 
 use zerocopy::FromBytes as _;
 
+use super::budget::{ALLOCATION_BYTES, Budget, memory_of};
 use super::inode::DiskInode;
 use super::layout::Layout;
 use super::mapping::Mapping;
@@ -14,6 +17,8 @@ const HEAD_BYTES: usize = size_of::<DirEntryHead>();
 const TAIL_BYTES: usize = size_of::<DirEntryTail>();
 /// Size of the entry `.` in a block, in bytes.
 const DOT_BYTES: usize = 12;
+/// Approximate memory of one name beside its bytes: as an entry, then in the tree, in bytes.
+const NAME_BYTES: u64 = 64 + ALLOCATION_BYTES;
 
 /// A name in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +27,16 @@ pub(crate) struct DirEntry {
     pub(crate) name: Box<[u8]>,
     /// `EXT4_FT_*`; 0 if the directory does not record types.
     pub(crate) file_type: u8,
+}
+
+/// Entries of one directory, whose names differ.
+#[derive(Debug, Default)]
+pub(super) struct Entries {
+    entries: Vec<DirEntry>,
+    /// Hashes of the names. Names that differ may have the same.
+    hashes: HashSet<u64>,
+    state: RandomState,
+    uncharged_bytes: u64,
 }
 
 impl DirEntry {
@@ -36,6 +51,7 @@ pub(super) fn read<R: ReadAt>(
     image: &Image<R>,
     inode: &DiskInode,
     mapping: &Mapping,
+    budget: &mut Budget,
 ) -> Result<Vec<DirEntry>, ReadError> {
     let structure = Structure::Directory(inode.number);
     let block_size = image.layout.block_size();
@@ -47,7 +63,7 @@ pub(super) fn read<R: ReadAt>(
         return Err(structure.corrupt(inode.offset_bytes, fault));
     }
     let blocks = inode.size_bytes / block_size;
-    let mut entries = Vec::new();
+    let mut entries = Entries::default();
     let mut file_block = 0;
     for extent in &mapping.extents {
         let wanted = extent.blocks.min(blocks.saturating_sub(extent.file_block));
@@ -61,46 +77,66 @@ pub(super) fn read<R: ReadAt>(
                 let is_first = file_block + index == 0;
                 check_checksum(inode, is_first, &bytes).map_err(corrupt)?;
             }
-            parse(&image.layout, &bytes, &mut entries).map_err(corrupt)?;
+            entries.parse(&image.layout, &bytes).map_err(corrupt)?;
+            entries.charge(budget)?;
         }
         file_block += wanted;
     }
     if file_block < blocks {
         return Err(structure.corrupt(inode.offset_bytes, Fault::Hole { file_block }));
     }
-    Ok(entries)
+    Ok(entries.into_entries())
 }
 
-/// Appends the entries of one block, or of inline data in the same form.
-pub(super) fn parse(
-    layout: &Layout,
-    bytes: &[u8],
-    entries: &mut Vec<DirEntry>,
-) -> Result<(), Fault> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let (head, _) = DirEntryHead::read_from_prefix(rest).map_err(|_| Fault::Entry)?;
-        let length = rec_len(head.rec_len.get(), layout.block_bytes);
-        let (entry, later) = rest.split_at_checked(length).ok_or(Fault::Entry)?;
-        let name = HEAD_BYTES..HEAD_BYTES + usize::from(head.name_len);
-        let name = entry.get(name).ok_or(Fault::Entry)?;
-        if length < DOT_BYTES.min(HEAD_BYTES + name.len().max(1)) || !length.is_multiple_of(4) {
-            return Err(Fault::Entry);
-        }
-        if head.inode.get() != 0 {
-            let has_types = layout.incompat.contains(Incompat::FILETYPE);
-            if !has_types && head.file_type != 0 {
+impl Entries {
+    /// Adds the entries of one block, or of inline data in the same form.
+    pub(super) fn parse(&mut self, layout: &Layout, bytes: &[u8]) -> Result<(), Fault> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (head, _) = DirEntryHead::read_from_prefix(rest).map_err(|_| Fault::Entry)?;
+            let length = rec_len(head.rec_len.get(), layout.block_bytes);
+            let (entry, later) = rest.split_at_checked(length).ok_or(Fault::Entry)?;
+            let name = HEAD_BYTES..HEAD_BYTES + usize::from(head.name_len);
+            let name = entry.get(name).ok_or(Fault::Entry)?;
+            if length < DOT_BYTES.min(HEAD_BYTES + name.len().max(1)) || !length.is_multiple_of(4) {
                 return Err(Fault::Entry);
             }
-            entries.push(DirEntry {
-                inode: head.inode.get(),
-                name: name.into(),
-                file_type: head.file_type,
-            });
+            if head.inode.get() != 0 {
+                let has_types = layout.incompat.contains(Incompat::FILETYPE);
+                if !has_types && head.file_type != 0 {
+                    return Err(Fault::Entry);
+                }
+                self.add(DirEntry {
+                    inode: head.inode.get(),
+                    name: name.into(),
+                    file_type: head.file_type,
+                })?;
+            }
+            rest = later;
         }
-        rest = later;
+        Ok(())
     }
-    Ok(())
+
+    /// Adds an entry. A name that is there already is a fault, so a block that a directory names
+    /// again and again is read twice.
+    pub(super) fn add(&mut self, entry: DirEntry) -> Result<(), Fault> {
+        let is_new = self.hashes.insert(self.state.hash_one(&entry.name));
+        if !is_new && self.entries.iter().any(|other| other.name == entry.name) {
+            return Err(Fault::DuplicateName);
+        }
+        self.uncharged_bytes += NAME_BYTES + memory_of::<u8>(entry.name.len());
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Takes the memory of the entries added since the last call from the budget.
+    pub(super) fn charge(&mut self, budget: &mut Budget) -> Result<(), ReadError> {
+        budget.keep(std::mem::take(&mut self.uncharged_bytes))
+    }
+
+    pub(super) fn into_entries(self) -> Vec<DirEntry> {
+        self.entries
+    }
 }
 
 /// Decodes a `rec_len` (`ext4_rec_len_from_disk`), whose 16 bits cannot hold the length of a block

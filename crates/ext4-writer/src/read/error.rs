@@ -41,6 +41,12 @@ pub enum ReadError {
         #[source]
         source: io::Error,
     },
+    /// The metadata that is kept of the image takes more memory than the limit.
+    #[error("the metadata takes more than {limit_bytes} bytes of memory")]
+    Memory {
+        /// The limit that was set when the image was opened, in bytes.
+        limit_bytes: u64,
+    },
     /// The image is valid, but this reader does not support it.
     #[error("cannot read the image")]
     Unsupported(#[source] Unsupported),
@@ -174,6 +180,8 @@ pub(crate) enum Fault {
     Entry,
     #[error("holds an attribute twice")]
     DuplicateXattr,
+    #[error("has values that overlap: they are longer than the {bytes} bytes that hold them")]
+    XattrOverlap { bytes: u64 },
     #[error("holds a bad name")]
     Name(#[source] InvalidName),
     #[error("holds a name twice")]

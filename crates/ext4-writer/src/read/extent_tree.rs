@@ -1,6 +1,6 @@
 use zerocopy::FromBytes as _;
 
-use super::budget::Budget;
+use super::budget::{Budget, memory_of};
 use super::inode::DiskInode;
 use super::mapping::Mapping;
 use super::{Extent, Fault, Image, ReadAt, ReadError, Structure};
@@ -72,6 +72,7 @@ impl<R: ReadAt> Follower<'_, R> {
     fn follow(&mut self, next: Due, seed: u32) -> Result<(), ReadError> {
         let offset_bytes = next.block.saturating_mul(self.image.layout.block_size());
         self.claim((next.block, 1), offset_bytes)?;
+        self.budget.keep(memory_of::<u64>(1))?;
         self.mapping.tree_blocks.push(next.block);
         let bytes = self.image.blocks.block(next.block)?;
         let corrupt = |fault| self.structure.corrupt(offset_bytes, fault);
@@ -99,6 +100,7 @@ impl<R: ReadAt> Follower<'_, R> {
             None => {
                 for extent in extents(node.entries, place).map_err(corrupt)? {
                     self.claim((extent.start_block, extent.blocks), offset_bytes)?;
+                    self.budget.keep(memory_of::<Extent>(1))?;
                     self.mapping.extents.push(extent);
                 }
             }

@@ -1,6 +1,7 @@
 use zerocopy::{FromBytes as _, FromZeros as _, IntoBytes as _};
 
 use super::blocks::Blocks;
+use super::budget::{METADATA_MAX_BYTES, Memory};
 use super::layout::Layout;
 use super::{OpenError, ReadAt, ReadError, Unsupported, journal};
 use crate::features::{Compat, Incompat};
@@ -17,6 +18,8 @@ const STATE_ERRORS: u16 = 2;
 pub struct Image<R> {
     pub(crate) blocks: Blocks<R>,
     pub(crate) layout: Layout,
+    /// Memory for what one reading of the image keeps.
+    pub(crate) memory: Memory,
 }
 
 /// Properties of an image, from its superblock.
@@ -47,14 +50,29 @@ impl<R: ReadAt> Image<R> {
     /// Opens an image and checks its superblock, including the checksum if it has one.
     ///
     /// The journal of an image that was not unmounted is replayed in memory, so reads return what
-    /// the kernel or `e2fsck` would recover. The source is never written.
+    /// the kernel or `e2fsck` would recover. The source is never written. What is kept of the image
+    /// takes at most [`METADATA_MAX_BYTES`].
     ///
     /// # Errors
     /// If the source cannot be read, is not ext4, or uses a feature that is not supported.
     pub fn open(source: R) -> Result<Self, OpenError> {
+        Self::open_within(source, METADATA_MAX_BYTES)
+    }
+
+    /// Opens an image as [`Image::open`] does. The journal's map, and each reading of the metadata
+    /// (names, xattrs, extents) take about `metadata_bytes` of memory at most.
+    ///
+    /// # Errors
+    /// Fails as [`Image::open`] does, and if the journal's map needs more memory.
+    pub fn open_within(source: R, metadata_bytes: u64) -> Result<Self, OpenError> {
         let (layout, size_bytes) = read_layout(&source)?;
         let blocks = Blocks::new(source, layout.block_bytes);
-        let image = Self { blocks, layout };
+        let memory = Memory::new(metadata_bytes);
+        let image = Self {
+            blocks,
+            layout,
+            memory,
+        };
         if image.layout.incompat.contains(Incompat::RECOVER) {
             return image.recovered(size_bytes);
         }
@@ -82,7 +100,7 @@ impl<R: ReadAt> Image<R> {
         if !has_journal || layout.disk.s_journal_inum.get() == 0 {
             return Err(ReadError::Unsupported(Unsupported::ExternalJournal).into());
         }
-        let newer = journal::replay(&self)?;
+        let (newer, memory) = journal::replay(&self)?;
         let blocks = self.blocks.with_newer(newer);
         let mut disk = SuperBlock::new_zeroed();
         blocks.read(disk.as_mut_bytes(), SUPERBLOCK_OFFSET)?;
@@ -97,7 +115,11 @@ impl<R: ReadAt> Image<R> {
                 .corrupt(SUPERBLOCK_OFFSET, fault)
                 .into());
         }
-        Ok(Self { blocks, layout })
+        Ok(Self {
+            blocks,
+            layout,
+            memory,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-use super::budget::Budget;
+use super::budget::{Budget, memory_of};
 use super::inode::DiskInode;
 use super::mapping::Mapping;
 use super::{Extent, Image, ReadAt, ReadError, Structure};
@@ -30,7 +30,7 @@ pub(super) fn read<R: ReadAt>(
         let level = u32::try_from(index.saturating_sub(DIRECT - 1)).expect("at most three");
         if block != 0 && level == 0 {
             image.claim((block, 1), structure, inode.offset_bytes, budget)?;
-            append(&mut mapping.extents, file_block, block);
+            append(&mut mapping.extents, (file_block, block), budget)?;
         } else if block != 0 {
             due.push(Due {
                 block,
@@ -44,6 +44,7 @@ pub(super) fn read<R: ReadAt>(
     while let Some(next) = due.pop() {
         let offset_bytes = next.block.saturating_mul(image.layout.block_size());
         image.claim((next.block, 1), structure, offset_bytes, budget)?;
+        budget.keep(memory_of::<u64>(1))?;
         mapping.tree_blocks.push(next.block);
         let bytes = image.blocks.block(next.block)?;
         let begun = due.len();
@@ -51,7 +52,7 @@ pub(super) fn read<R: ReadAt>(
         for block in addresses(&bytes) {
             if block != 0 && next.level == 1 {
                 image.claim((block, 1), structure, offset_bytes, budget)?;
-                append(&mut mapping.extents, file_block, block);
+                append(&mut mapping.extents, (file_block, block), budget)?;
             } else if block != 0 {
                 due.push(Due {
                     block,
@@ -72,18 +73,24 @@ fn addresses(bytes: &[u8]) -> impl Iterator<Item = u64> {
 }
 
 /// Adds a block, to the last extent if it continues that extent.
-fn append(extents: &mut Vec<Extent>, file_block: u64, start_block: u64) {
+fn append(
+    extents: &mut Vec<Extent>,
+    (file_block, start_block): (u64, u64),
+    budget: &mut Budget,
+) -> Result<(), ReadError> {
     if let Some(last) = extents.last_mut()
         && last.file_block + last.blocks == file_block
         && last.start_block + last.blocks == start_block
     {
         last.blocks += 1;
-        return;
+        return Ok(());
     }
+    budget.keep(memory_of::<Extent>(1))?;
     extents.push(Extent {
         file_block,
         blocks: 1,
         start_block,
         is_written: true,
     });
+    Ok(())
 }

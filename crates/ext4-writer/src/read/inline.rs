@@ -1,4 +1,5 @@
-use super::dirent::{self, DirEntry};
+use super::budget::Budget;
+use super::dirent::{DirEntry, Entries};
 use super::inode::DiskInode;
 use super::layout::Layout;
 use super::{Fault, ReadError, Structure};
@@ -29,6 +30,7 @@ pub(super) fn entries(
     layout: &Layout,
     inode: &DiskInode,
     data: Option<&[u8]>,
+    budget: &mut Budget,
 ) -> Result<Vec<DirEntry>, ReadError> {
     let (parent, first) = inode.block.split_first_chunk().expect("60 bytes");
     let has_types = layout.incompat.contains(Incompat::FILETYPE);
@@ -41,14 +43,17 @@ pub(super) fn entries(
             0
         },
     };
-    let mut entries = vec![
+    let corrupt = |fault| Structure::Directory(inode.number).corrupt(inode.offset_bytes, fault);
+    let mut entries = Entries::default();
+    for dots in [
         dots(inode.number, b"."),
         dots(u32::from_le_bytes(*parent), b".."),
-    ];
-    for bytes in [first, data.unwrap_or_default()] {
-        dirent::parse(layout, bytes, &mut entries).map_err(|fault| {
-            Structure::Directory(inode.number).corrupt(inode.offset_bytes, fault)
-        })?;
+    ] {
+        entries.add(dots).map_err(corrupt)?;
     }
-    Ok(entries)
+    for bytes in [first, data.unwrap_or_default()] {
+        entries.parse(layout, bytes).map_err(corrupt)?;
+        entries.charge(budget)?;
+    }
+    Ok(entries.into_entries())
 }

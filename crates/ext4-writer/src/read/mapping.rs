@@ -48,6 +48,21 @@ impl Mapping {
     }
 }
 
+impl Mapping {
+    /// Returns a block of the image that is in two places of the file; `None` if no block is.
+    pub(crate) fn repeated_block(&self) -> Option<u64> {
+        let mut runs: Vec<(u64, u64)> = self
+            .extents
+            .iter()
+            .map(|extent| (extent.start_block, extent.blocks))
+            .collect();
+        runs.sort_unstable();
+        let mut pairs = runs.windows(2);
+        let repeated = pairs.find(|pair| pair[0].0 + pair[0].1 > pair[1].0);
+        repeated.map(|pair| pair[1].0)
+    }
+}
+
 impl<R: ReadAt> Image<R> {
     /// Reads the map of an inode that has one.
     pub(crate) fn mapping(

@@ -21,6 +21,7 @@ mod tree;
 mod walk;
 mod xattrs;
 
+pub use budget::METADATA_MAX_BYTES;
 pub use content::FileReader;
 pub(crate) use descriptor::Group;
 pub(crate) use dirent::DirEntry;

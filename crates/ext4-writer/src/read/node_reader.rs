@@ -1,6 +1,6 @@
 use fstree::FileType;
 
-use super::budget::Budget;
+use super::budget::{ALLOCATION_BYTES, Budget, memory_of};
 use super::inode::DiskInode;
 use super::mapping::Mapping;
 use super::node::{Body, Node};
@@ -9,6 +9,8 @@ use crate::format::INLINE_DATA_FL;
 
 /// Longest target of a symlink (`PATH_MAX` without its NUL), in bytes.
 const SYMLINK_MAX: u64 = 4095;
+/// Approximate memory of one inode: in the tree, and in the tables of the inodes found, in bytes.
+const INODE_BYTES: u64 = 200;
 
 /// Reader of inodes. It reads none twice, so that no block has to be claimed twice.
 #[derive(Debug)]
@@ -21,21 +23,25 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
     pub(crate) fn new(image: &'image Image<R>) -> Self {
         Self {
             image,
-            budget: Budget::new(image.layout.blocks),
+            budget: Budget::new(image.layout.blocks, image.memory),
         }
     }
 
     /// Reads an inode; `number` is from 1 to the number of inodes.
     pub(crate) fn read(&mut self, number: u32) -> Result<Node, ReadError> {
         let inode = self.image.inode(number)?;
-        let found = xattrs::read(self.image, &inode)?;
+        self.budget.keep(INODE_BYTES)?;
+        let found = xattrs::read(self.image, &inode, &mut self.budget)?;
         let data = found.inline_data.as_deref();
         let mut mapping = Mapping::default();
         let is_inline = inode.flags & INLINE_DATA_FL != 0;
         let body = match inode.file_type {
-            FileType::Directory if is_inline => {
-                Body::Directory(inline::entries(&self.image.layout, &inode, data)?)
-            }
+            FileType::Directory if is_inline => Body::Directory(inline::entries(
+                &self.image.layout,
+                &inode,
+                data,
+                &mut self.budget,
+            )?),
             FileType::Regular if is_inline => Body::Inline(inline::content(&inode, data)?),
             FileType::Symlink if is_inline => {
                 let target = inline::content(&inode, data)?;
@@ -51,7 +57,12 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
             }
             FileType::Directory => {
                 mapping = self.image.mapping(&inode, &mut self.budget)?;
-                Body::Directory(dirent::read(self.image, &inode, &mapping)?)
+                Body::Directory(dirent::read(
+                    self.image,
+                    &inode,
+                    &mapping,
+                    &mut self.budget,
+                )?)
             }
             FileType::Symlink => {
                 mapping = self.image.mapping(&inode, &mut self.budget)?;
@@ -59,6 +70,10 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
             }
             _ => Body::None,
         };
+        if let Body::Symlink(content) | Body::Inline(content) = &body {
+            let content_bytes = memory_of::<u8>(content.len());
+            self.budget.keep(content_bytes + ALLOCATION_BYTES)?;
+        }
         Ok(Node {
             inode,
             xattrs: found.xattrs,

@@ -71,9 +71,7 @@ impl Named {
         for entry in self.entries.iter().filter(|entry| !entry.is_dots()) {
             let id = id(entry.inode).expect("every name was followed");
             let name = Name::new(&entry.name).map_err(|error| corrupt(Fault::Name(error)))?;
-            if names.insert(name, id).is_some() {
-                return Err(corrupt(Fault::DuplicateName));
-            }
+            names.insert(name, id);
         }
         Ok(names)
     }

@@ -1,11 +1,13 @@
 use fstree::Xattrs;
 use zerocopy::FromBytes as _;
 
+use super::budget::{ALLOCATION_BYTES, Budget, memory_of};
 use super::inode::DiskInode;
 use super::{Fault, Image, ReadAt, ReadError, Structure, Unsupported};
 use crate::acl;
 use crate::checksum::crc32c;
 use crate::format::{XATTR_MAGIC, XattrEntryHead, XattrHeader};
+use crate::length::Length as _;
 use crate::xattr::Namespace;
 
 const HEAD_BYTES: usize = size_of::<XattrEntryHead>();
@@ -27,6 +29,18 @@ struct Gathered {
     inline_data: Option<Vec<u8>>,
 }
 
+impl Gathered {
+    /// Returns the memory that the xattrs will take.
+    fn memory_bytes(&self) -> u64 {
+        let pairs = self.pairs.iter();
+        let pairs: usize = pairs
+            .map(|(name, value)| 8 + name.len() + value.len())
+            .sum();
+        let inline = self.inline_data.as_ref().map_or(0, Vec::len);
+        memory_of::<u8>(pairs + inline) + ALLOCATION_BYTES
+    }
+}
+
 /// Reason to refuse the entries.
 enum Problem {
     Fault(Fault),
@@ -40,8 +54,13 @@ struct Area<'a> {
     values: &'a [u8],
 }
 
-/// Reads the xattrs in an inode and in its xattr block, and the inline data among them.
-pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Found, ReadError> {
+/// Reads the xattrs in an inode and in its xattr block, and the inline data among them. Many inodes
+/// may share a block; each keeps its own copy.
+pub(super) fn read<R: ReadAt>(
+    image: &Image<R>,
+    inode: &DiskInode,
+    budget: &mut Budget,
+) -> Result<Found, ReadError> {
     let structure = Structure::Xattrs(inode.number);
     let mut gathered = Gathered::default();
     let at = |offset_bytes| {
@@ -76,6 +95,7 @@ pub(super) fn read<R: ReadAt>(image: &Image<R>, inode: &DiskInode) -> Result<Fou
         };
         enter(area, inode.number, &mut gathered).map_err(at(offset_bytes))?;
     }
+    budget.keep(gathered.memory_bytes())?;
     let count = gathered.pairs.len();
     let xattrs: Xattrs = gathered.pairs.into_iter().collect();
     if xattrs.len() < count {
@@ -109,6 +129,7 @@ fn check_block(bytes: &[u8], block: u64, seed: Option<u32>) -> Result<(), Fault>
 
 fn enter(area: Area<'_>, inode: u32, gathered: &mut Gathered) -> Result<(), Problem> {
     let mut rest = area.entries;
+    let mut values_left = area.values.len();
     // Four zero bytes end the list, or else the end of the area.
     while rest.first_chunk().is_some_and(|mark| *mark != [0; 4]) {
         let unfit = |_| Problem::Fault(Fault::Entry);
@@ -119,6 +140,11 @@ fn enter(area: Area<'_>, inode: u32, gathered: &mut Gathered) -> Result<(), Prob
             return Err(Problem::Unsupported(Unsupported::XattrInode { inode }));
         }
         let value = value(&head, area.values).ok_or_else(|| unfit(()))?;
+        // Values that overlap would make a block of many values much longer than a block.
+        values_left = values_left.checked_sub(value.len()).ok_or_else(|| {
+            let bytes = area.values.length_bytes();
+            Problem::Fault(Fault::XattrOverlap { bytes })
+        })?;
         add(head.e_name_index, name, value, inode, gathered)?;
         let length = (HEAD_BYTES + name_bytes).next_multiple_of(4);
         rest = rest.get(length..).ok_or_else(|| unfit(()))?;

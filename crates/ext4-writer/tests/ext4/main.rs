@@ -2,6 +2,7 @@
 
 mod dumped;
 mod examples;
+mod forged;
 mod hostile;
 mod listing;
 mod mounted;

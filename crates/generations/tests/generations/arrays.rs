@@ -145,7 +145,7 @@ impl<S: Storage + Sync> Model<S> {
             disk.flush().unwrap();
             match disk.replace_merged(merged, into) {
                 Ok(()) => disk.flush().unwrap(),
-                Err(error) => assert!(error.to_string().contains("not neighbours"), "{error}"),
+                Err(error) => assert!(error.to_string().contains("not adjacent"), "{error}"),
             }
         }
     }

@@ -328,7 +328,7 @@ fn runs_that_leave_their_files_and_files_of_another_length_are_refused() {
     ];
     for change in changes {
         let said = refused(change);
-        assert!(said.contains("do not lie in the files"), "{said}");
+        assert!(said.contains("are not in the files"), "{said}");
     }
     let said = refused(|blocks| blocks.files[0].size_bytes += 4096);
     assert!(said.contains("one has changed"), "{said}");

@@ -58,8 +58,8 @@ pub enum PushError {
 
 fn no_origin(origin: Option<&str>) -> String {
     match origin {
-        Some(reason) => format!("is not at its origin ({reason}), nor whole in the store"),
-        None => "was not pulled from a registry, and is not whole in the store".to_owned(),
+        Some(reason) => format!("is neither at its origin ({reason}) nor complete in the store"),
+        None => "was not pulled from a registry, and is not complete in the store".to_owned(),
     }
 }
 

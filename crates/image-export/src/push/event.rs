@@ -60,6 +60,11 @@ pub enum PushEvent<'a> {
         /// Time until the next attempt.
         after: Duration,
     },
+    /// The user may want to change something. The same warning may come several times.
+    Warning {
+        /// A clause without a full stop.
+        message: &'a str,
+    },
     /// The manifest is published.
     Done {
         /// Digest of the manifest.

@@ -116,10 +116,16 @@ impl LayerPush {
 
     /// Makes the layer's tar anew from the store, compresses and uploads it.
     async fn rebuild(&self, reason: Option<String>) -> Result<PushedLayer, PushError> {
+        if let Some(blob) = self.remembered().await?
+            && !matches!(self.find(&blob, None).await?, BlobState::Missing(_))
+        {
+            return Ok(self.done(blob, LayerRoute::Present));
+        }
         self.work.progress.event(&PushEvent::LayerCompressing {
             diff_id: &self.layer.diff_id,
         });
         let Blob { file, descriptor } = self.compressed(reason).await?;
+        self.remember(descriptor).await;
         if !matches!(self.find(&descriptor, None).await?, BlobState::Missing(_)) {
             return Ok(self.done(descriptor, LayerRoute::Present));
         }
@@ -127,6 +133,24 @@ impl LayerPush {
         let uploaded = self.upload(&descriptor, source, None).await;
         uploaded.map_err(|source| self.work.failed(source))?;
         Ok(self.done(descriptor, LayerRoute::Rebuilt))
+    }
+
+    /// Returns the blob that the layer was compressed to by an earlier push; `None` if that is not known.
+    async fn remembered(&self) -> Result<Option<Descriptor>, PushError> {
+        let (work, record) = (Arc::clone(&self.work), self.record.clone());
+        let reading = move || work.store.compressed(&record, work.compression.name());
+        let read = tokio::task::spawn_blocking(reading).await;
+        read.map_err(|error| PushError::Store(error.into()))
+    }
+
+    /// Remembers the blob that the layer was compressed to. If that fails, the next push compresses it again.
+    async fn remember(&self, blob: Descriptor) {
+        let (work, record) = (Arc::clone(&self.work), self.record.clone());
+        let writing = move || {
+            let name = work.compression.name();
+            work.store.remember_compressed(&record, name, &blob)
+        };
+        let _ = tokio::task::spawn_blocking(writing).await;
     }
 
     /// Compresses the layer to an unnamed file, on a thread of its own.

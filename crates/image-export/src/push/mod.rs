@@ -72,6 +72,10 @@ impl RetryListener for ReportedRetries {
             after: retry.after,
         });
     }
+
+    fn warning(&self, message: &str) {
+        self.0.event(&PushEvent::Warning { message });
+    }
 }
 
 /// Pushes an image of the store to `reference`, which has a tag.
@@ -173,7 +177,8 @@ impl Work {
         while let Some(finished) = pushing.join_next().await {
             match finished {
                 Ok(layer) => done.push(layer?),
-                Err(error) => return Err(PushError::Store(error.into())),
+                // A fault of msb is not one of the store. No layer is aborted while this waits.
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
             }
         }
         let uploaded_bytes = done.iter().map(PushedLayer::uploaded_bytes).sum();

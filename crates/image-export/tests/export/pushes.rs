@@ -52,7 +52,7 @@ impl TestStore {
         let options = LoadOptions::default();
         let source = LoadSource::Path(path);
         let loaded = load(&self.store, &source, &options, Arc::new(()));
-        loaded.await.expect("loaded").remove(0)
+        loaded.await.expect("loaded").images.remove(0)
     }
 
     pub(crate) async fn push(&self, image: &StoredImage, name: &str) -> Result<Pushed, PushError> {
@@ -238,6 +238,63 @@ async fn an_image_without_an_origin_is_made_anew_and_the_same_each_time() {
         assert_eq!(pulled.record.chain_key, stored.record.chain_key);
     }
     assert_eq!(store.unfinished(), 0);
+}
+
+/// Counts the layers that are compressed.
+#[derive(Debug, Default)]
+struct Compressions(Mutex<usize>);
+
+impl PushProgress for Compressions {
+    fn event(&self, event: &PushEvent<'_>) {
+        if matches!(event, PushEvent::LayerCompressing { .. }) {
+            *self.0.lock().expect("a count") += 1;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_push_asks_the_registry_and_compresses_nothing() {
+    let image = TestImage::sample();
+    let (store, target) = (TestStore::new(), Target::honest().await);
+    let stored = store.load(&image).await;
+    let push = async |name: String, compression| {
+        let counted = Arc::new(Compressions::default());
+        let progress: Arc<dyn PushProgress> = Arc::<Compressions>::clone(&counted);
+        let pushed = store.push_with(&stored, &name, compression, progress);
+        let pushed = pushed.await.expect("pushed");
+        let count = *counted.0.lock().expect("a count");
+        (pushed, count)
+    };
+    let name = || target.name("app:1");
+    let (first, count) = push(name(), LayerCompression::Gzip).await;
+    assert_eq!(count, 3);
+    let (again, count) = push(name(), LayerCompression::Gzip).await;
+    assert_eq!(count, 0);
+    assert_eq!(routes(&again), [LayerRoute::Present; 3]);
+    assert_eq!(again.manifest_digest, first.manifest_digest);
+    // Another compression, and a registry that has nothing, need the bytes.
+    assert_eq!(push(name(), LayerCompression::Zstd).await.1, 3);
+    assert_eq!(push(name(), LayerCompression::Gzip).await.1, 0);
+    let other = Target::honest().await;
+    let (elsewhere, count) = push(other.name("app:1"), LayerCompression::Gzip).await;
+    assert_eq!(count, 3);
+    assert_eq!(elsewhere.manifest_digest, first.manifest_digest);
+    // A damaged record is none, and a removed image leaves none.
+    let records = store.store.layout.compressed();
+    for entry in std::fs::read_dir(&records).expect("listed") {
+        let path = entry.expect("an entry").path();
+        let mut bytes = std::fs::read(&path).expect("read");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes).expect("written");
+    }
+    assert_eq!(push(name(), LayerCompression::Gzip).await.1, 3);
+    let digest = stored.record.manifest_digest.to_string();
+    store
+        .store
+        .remove(&digest, &|_| Ok(false))
+        .expect("removed");
+    assert_eq!(std::fs::read_dir(&records).expect("listed").count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

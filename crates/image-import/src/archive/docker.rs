@@ -8,8 +8,10 @@ use oci_image::{
 use serde::Deserialize;
 
 use super::Found;
+use super::choice::Choice;
 use super::container::Container;
 use super::error::ArchiveError;
+use super::skipped::Skipped;
 use crate::pipeline::{Compression, detect};
 
 const TABLE: &str = "manifest.json";
@@ -28,10 +30,14 @@ pub(super) fn is_archive(container: &Container) -> bool {
     container.has(TABLE)
 }
 
-/// Returns every image of the archive.
+/// Returns the images of the archive for the platform, and what was passed over.
 /// The archive has no manifest, so one is made from the config and the layers in the archive; the
 /// same content gives the same manifest.
-pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
+pub(super) fn images(
+    container: &Container,
+    wanted: &Platform,
+    choice: Option<&Choice>,
+) -> Result<(Vec<Found>, Skipped), ArchiveError> {
     let bytes = container.read(TABLE)?;
     let table: Vec<Saved> =
         serde_json::from_slice(&bytes).map_err(|source| ArchiveError::Json {
@@ -39,10 +45,48 @@ pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Fou
             name: TABLE,
             source,
         })?;
-    table
-        .iter()
-        .map(|saved| image(container, saved, wanted))
-        .collect()
+    let (mut images, mut skipped, mut first) = (Vec::new(), Skipped::default(), None);
+    for saved in chosen(container, table, choice)? {
+        match image(container, &saved, wanted) {
+            Ok(found) => images.push(found),
+            Err(ArchiveError::Manifest { path, source }) if source.is_unsuitable() => {
+                skipped.record(&source);
+                first.get_or_insert(ArchiveError::Manifest { path, source });
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match first {
+        Some(error) if images.is_empty() => Err(error),
+        _ => Ok((images, skipped)),
+    }
+}
+
+/// Returns the images that were chosen, with the names that were.
+fn chosen(
+    container: &Container,
+    table: Vec<Saved>,
+    choice: Option<&Choice>,
+) -> Result<Vec<Saved>, ArchiveError> {
+    let Some(choice) = choice else {
+        return Ok(table);
+    };
+    let tags = |saved: &Saved| saved.repo_tags.clone().unwrap_or_default();
+    let tags: Vec<Vec<String>> = table.iter().map(tags).collect();
+    let chosen = choice.tagged(tags.clone());
+    if chosen.is_empty() {
+        let names = tags.into_iter().flatten();
+        return Err(ArchiveError::not_chosen(container, choice, names));
+    }
+    let mut table: Vec<Option<Saved>> = table.into_iter().map(Some).collect();
+    let mut images = Vec::new();
+    for (position, tags) in chosen {
+        if let Some(mut saved) = table.get_mut(position).and_then(Option::take) {
+            saved.repo_tags = Some(tags);
+            images.push(saved);
+        }
+    }
+    Ok(images)
 }
 
 fn image(container: &Container, saved: &Saved, wanted: &Platform) -> Result<Found, ArchiveError> {

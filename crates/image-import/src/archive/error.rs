@@ -5,6 +5,12 @@ use std::path::PathBuf;
 use oci_image::{ManifestError, excerpt};
 use oci_layers::{Exceeded, RawPath};
 
+use super::choice::Choice;
+use super::container::Container;
+
+/// The most names that an error lists.
+const NAMES_MAX: usize = 8;
+
 /// The images of an archive cannot be found.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -107,10 +113,43 @@ pub enum ArchiveError {
         #[source]
         source: ManifestError,
     },
+    /// The archive has no entry that was chosen.
+    #[error("{} has no image '{choice}'{}", .path.display(), listed(.names))]
+    NotChosen {
+        /// The path of the archive.
+        path: PathBuf,
+        /// The name, position or digest that was given.
+        choice: Choice,
+        /// Names in the archive, shortened and escaped, at most 8.
+        names: Vec<String>,
+    },
     /// The archive has no image in it.
     #[error("{} contains no image", .path.display())]
     Empty {
         /// The path of the archive.
         path: PathBuf,
     },
+}
+
+impl ArchiveError {
+    /// Creates the error for a choice that fits no entry of the archive.
+    pub(super) fn not_chosen(
+        container: &Container,
+        choice: &Choice,
+        names: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let names = names.into_iter().take(NAMES_MAX);
+        Self::NotChosen {
+            path: container.path.clone(),
+            choice: choice.clone(),
+            names: names.map(|name| excerpt(&name)).collect(),
+        }
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => ", and its images have no names".to_owned(),
+        names => format!(": it has {}", names.join(", ")),
+    }
 }

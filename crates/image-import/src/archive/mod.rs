@@ -1,11 +1,14 @@
 //! Images in files: OCI layouts, as directories or in a tar, and the archives of `docker save`.
 
+mod choice;
 mod container;
 mod docker;
 mod error;
 mod name;
 mod oci;
 mod open;
+mod resolver;
+mod skipped;
 mod slice;
 mod tar_index;
 
@@ -13,8 +16,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::Path;
 
+pub use choice::{Choice, InvalidChoice};
 pub use error::ArchiveError;
 use oci_layers::Limits;
+pub use skipped::Skipped;
 
 use container::Container;
 use image_store::session::Session;
@@ -39,22 +44,23 @@ pub(crate) struct Found {
 }
 
 impl Archive {
-    /// Opens an archive, from a path or from standard input, and finds its images for the platform.
-    /// Blocks the thread.
+    /// Opens an archive, from a path or from standard input, and finds its images for the platform, or
+    /// the one that was chosen. Blocks the thread.
     pub(crate) fn open(
         path: Option<&Path>,
         session: &Session,
         wanted: &Platform,
+        choice: Option<&Choice>,
         limits: &Limits,
-    ) -> Result<(Self, Vec<Found>), ArchiveError> {
+    ) -> Result<(Self, Vec<Found>, Skipped), ArchiveError> {
         let container = match path {
             Some(path) => open::open_path(path, session, limits)?,
             None => open::open_stdin(session, limits)?,
         };
-        let mut images = if oci::is_layout(&container) {
-            oci::images(&container, wanted)?
+        let (mut images, skipped) = if oci::is_layout(&container) {
+            oci::images(&container, wanted, choice)?
         } else if docker::is_archive(&container) {
-            docker::images(&container, wanted)?
+            docker::images(&container, wanted, choice)?
         } else {
             return Err(ArchiveError::Unknown {
                 path: container.path,
@@ -70,7 +76,7 @@ impl Archive {
             .filter_map(|found| found.files.take())
             .flatten()
             .collect();
-        Ok((Self { container, files }, images))
+        Ok((Self { container, files }, images, skipped))
     }
 
     /// Opens the blob of this digest, which is not verified here.

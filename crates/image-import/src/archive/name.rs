@@ -17,6 +17,13 @@ pub(super) fn from_annotations(annotations: &BTreeMap<String, String>) -> Option
         .cloned()
 }
 
+/// Returns every name and tag that an index entry's annotations state.
+pub(super) fn stated(annotations: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
+    let keys = [REF_NAME, CONTAINERD_NAME].into_iter();
+    keys.filter_map(|key| annotations.get(key))
+        .map(String::as_str)
+}
+
 /// Returns a name from the archive's root without `.`, `..` and empty components.
 /// `None` for a name that leads out of the root, or to the root itself.
 pub(super) fn normal(name: &str) -> Option<String> {

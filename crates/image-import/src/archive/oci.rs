@@ -1,13 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use oci_image::{
-    ConfigFile, Descriptor, Digest, Document, Image, IndexEntry, Manifest, ManifestError, Platform,
-    check_document, select,
-};
-use oci_layers::Limit;
+use oci_image::{Digest, Document, IndexEntry, ManifestError, Platform};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
+use super::choice::Choice;
 use super::container::Container;
 use super::error::ArchiveError;
+use super::resolver::Resolver;
+use super::skipped::Skipped;
 use super::{Found, name};
 
 const INDEX: &str = "index.json";
@@ -23,9 +24,14 @@ pub(super) fn blob_path(digest: &Digest) -> String {
     format!("blobs/sha256/{}", digest.hex())
 }
 
-/// Returns every image of the layout, for the platform.
-/// Entries that share a name, or have platforms and no name, are one image for several platforms.
-pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Found>, ArchiveError> {
+/// Returns the images of the layout for the platform, and what was passed over.
+/// Entries that share a name are one image for several platforms. Entries without a name that a named
+/// index lists as well are its children, once more.
+pub(super) fn images(
+    container: &Container,
+    wanted: &Platform,
+    choice: Option<&Choice>,
+) -> Result<(Vec<Found>, Skipped), ArchiveError> {
     let bytes = container.read(INDEX)?;
     let manifest_error = |source| ArchiveError::Manifest {
         path: container.path.clone(),
@@ -35,19 +41,58 @@ pub(super) fn images(container: &Container, wanted: &Platform) -> Result<Vec<Fou
         let problem = "layers where an index should be";
         return Err(manifest_error(ManifestError::Ambiguous { problem }));
     };
+    let mut skipped = Skipped {
+        artifacts: other_entries(&bytes, entries.len()),
+        ..Skipped::default()
+    };
+    let entries = match choice {
+        None => entries,
+        Some(choice) => {
+            let names = names(&entries);
+            skipped = Skipped::default();
+            let chosen = choice.entries(entries);
+            if chosen.is_empty() {
+                return Err(ArchiveError::not_chosen(container, choice, names));
+            }
+            chosen
+        }
+    };
+    let mut resolver = Resolver::new(container, wanted);
     let mut images: BTreeMap<Digest, Found> = BTreeMap::new();
     for (names, group) in groups(entries) {
-        let entry = select(&group, wanted).map_err(manifest_error)?;
-        let image = image(container, entry.descriptor, wanted)?;
-        let found = images.entry(image.manifest_digest);
-        let found = found.or_insert_with(|| Found {
-            image,
-            names: BTreeSet::new(),
-            files: None,
-        });
-        found.names.extend(names);
+        for image in resolver.resolve(&names, group, &mut skipped)? {
+            let found = images.entry(image.manifest_digest);
+            let found = found.or_insert_with(|| Found {
+                image,
+                names: BTreeSet::new(),
+                files: None,
+            });
+            found.names.extend(names.iter().cloned());
+        }
     }
-    Ok(images.into_values().collect())
+    match resolver.into_unsuitable() {
+        Some(error) if images.is_empty() => Err(manifest_error(error)),
+        _ => Ok((images.into_values().collect(), skipped)),
+    }
+}
+
+/// Returns the number of the index's entries that are neither manifests nor indexes.
+fn other_entries(index: &[u8], known: usize) -> u64 {
+    #[derive(Deserialize)]
+    struct Listed {
+        manifests: Vec<IgnoredAny>,
+    }
+    let listed =
+        serde_json::from_slice::<Listed>(index).map_or(known, |index| index.manifests.len());
+    u64::try_from(listed.saturating_sub(known)).unwrap_or(u64::MAX)
+}
+
+/// Returns the names and tags of the entries, each once.
+fn names(entries: &[IndexEntry]) -> BTreeSet<String> {
+    let stated = entries
+        .iter()
+        .flat_map(|entry| name::stated(&entry.annotations));
+    stated.map(str::to_owned).collect()
 }
 
 type Group = (BTreeSet<String>, Vec<IndexEntry>);
@@ -74,54 +119,7 @@ fn groups(entries: Vec<IndexEntry>) -> Vec<Group> {
             }
         }
     }
+    // A named index tells which entries without a name are its children.
+    groups.sort_by_key(|(names, _)| names.is_empty());
     groups
-}
-
-/// Returns the image that a descriptor leads to, through nested indexes.
-fn image(
-    container: &Container,
-    descriptor: Descriptor,
-    wanted: &Platform,
-) -> Result<Image, ArchiveError> {
-    let manifest_error = |source| ArchiveError::Manifest {
-        path: container.path.clone(),
-        source,
-    };
-    let mut descriptor = descriptor;
-    for _ in 0..=container.limits.get(Limit::ImageIndexes) {
-        let bytes = document(container, "manifest", &descriptor)?;
-        match Document::parse(&bytes, None).map_err(manifest_error)? {
-            Document::Index(entries) => {
-                descriptor = select(&entries, wanted).map_err(manifest_error)?.descriptor;
-            }
-            Document::Manifest(manifest) => {
-                let config = config(container, &manifest)?;
-                return Image::new(descriptor.digest, &manifest, config, wanted)
-                    .map_err(manifest_error);
-            }
-        }
-    }
-    let exceeded = container.limits.exceeded(Limit::ImageIndexes);
-    Err(manifest_error(exceeded.into()))
-}
-
-fn config(container: &Container, manifest: &Manifest) -> Result<ConfigFile, ArchiveError> {
-    let bytes = document(container, "config", &manifest.config)?;
-    ConfigFile::parse(&bytes).map_err(|source| ArchiveError::Manifest {
-        path: container.path.clone(),
-        source,
-    })
-}
-
-fn document(
-    container: &Container,
-    what: &'static str,
-    descriptor: &Descriptor,
-) -> Result<Vec<u8>, ArchiveError> {
-    let bytes = container.read(&blob_path(&descriptor.digest))?;
-    check_document(what, &bytes, descriptor).map_err(|source| ArchiveError::Manifest {
-        path: container.path.clone(),
-        source,
-    })?;
-    Ok(bytes)
 }

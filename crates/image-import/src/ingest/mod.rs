@@ -2,6 +2,7 @@
 //! archives alike.
 
 mod layers;
+mod publication;
 mod source;
 
 use std::collections::BTreeMap;
@@ -11,14 +12,15 @@ use std::sync::Arc;
 use image_store::layout::{self, FORMAT_VERSION, Layout};
 use image_store::lock::{Lock, Mode};
 use image_store::origin::{Origin, OriginFile};
-use image_store::record::{ChainFile, ImageRecord, LayerRecord, ReferenceFile, StoredImage};
+use image_store::record::{ChainFile, ImageRecord, LayerRecord, StoredImage};
 use image_store::session::Session;
 use image_store::stamp::VerifyMode;
-use image_store::{Event, LayerSize, Progress, documents, kept, used};
+use image_store::{Event, LayerSize, Progress};
 use layers::distinct;
 use oci_image::{Digest, Image, Reference};
 use oci_layers::{Exceeded, Limit, Limits};
 use oci_registry::Repository;
+use publication::Publication;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -112,8 +114,7 @@ impl Ingest {
         };
         let (layers, chain) = self.publish_chain(assembled).await?;
         let mut record = image_record(image, layers, chain);
-        self.publish(image, &record, names)
-            .map_err(ImportError::Io)?;
+        self.publish(image, &record, names).await?;
         self.progress.event(&Event::Done {
             digest: &image.manifest_digest,
         });
@@ -194,27 +195,26 @@ impl Ingest {
         unwind(spawn_blocking(work).await).map_err(ImportError::Io)
     }
 
-    /// Writes the image's documents, its origin, then its record, then its names. Before that it syncs the
-    /// directory of artifacts, because a process that was killed may have renamed an artifact
-    /// without a sync.
-    fn publish(&self, image: &Image, record: &ImageRecord, names: &[Reference]) -> io::Result<()> {
-        let (layout, session) = (&self.layout, &*self.session);
-        let manifest = record.manifest_digest;
-        durable_files::sync_directory(&layout.artifacts())?;
-        documents::write(layout, session, &image.raw_manifest, &image.raw_config)?;
+    /// Gives the image its names in the store.
+    async fn publish(
+        &self,
+        image: &Image,
+        record: &ImageRecord,
+        names: &[Reference],
+    ) -> Result<(), ImportError> {
         let mut origin = OriginFile::new(record, self.origin.clone());
         origin.repositories.clone_from(&self.repositories);
-        kept::write(layout, session, &layout.origin(&manifest), &origin)?;
-        kept::write(layout, session, &layout.image(&manifest), record)?;
-        used::note(layout, &manifest);
-        for name in names {
-            let file = ReferenceFile {
-                reference: name.canonical().to_string(),
-                manifest_digest: manifest,
-            };
-            kept::write(layout, session, &layout.reference(name), &file)?;
-        }
-        Ok(())
+        let publication = Publication {
+            layout: self.layout.clone(),
+            session: Arc::clone(&self.session),
+            raw_manifest: Arc::clone(&image.raw_manifest),
+            raw_config: Arc::clone(&image.raw_config),
+            origin,
+            record: record.clone(),
+            names: names.to_vec(),
+        };
+        // It syncs files, which must not keep the executor's other tasks waiting.
+        unwind(spawn_blocking(move || publication.write()).await).map_err(ImportError::Io)
     }
 }
 

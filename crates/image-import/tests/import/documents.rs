@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fs_err as fs;
 use image_import::{NewImage, add};
-use image_store::{DocumentsError, LayerDescriptor, Origin, StoredImage, VerifyMode, kept, seal};
+use image_store::{DocumentsError, LayerDescriptor, Origin, StoredImage, VerifyMode, kept};
 use oci_image::{Descriptor, Digest};
 use oci_layers::Limits;
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ fn make_old(store: &TestStore, image: &StoredImage) {
     let fields = record.as_object_mut().expect("an object");
     assert_eq!(fields.remove("has_documents"), Some(json!(true)));
     fields.remove("references");
-    let sealed = seal::seal(&record).expect("sealed");
+    let sealed = sealed_records::seal(&record).expect("sealed");
     let copy = store.store.layout.copy(&path);
     for path in [&path, &copy] {
         fs::write(path, &sealed).expect("written");

@@ -106,7 +106,7 @@ async fn what_a_layer_loses_is_told() {
         notes.clone(),
     )
     .await;
-    assert_eq!(loaded.expect("it is valid").len(), 1);
+    assert_eq!(loaded.expect("it is valid").images.len(), 1);
     let said = notes.0.lock().expect("nobody panicked").clone();
     assert_eq!(
         said,

@@ -4,6 +4,7 @@ mod archives;
 mod documents;
 mod faults;
 mod integrity;
+mod layouts;
 mod lifecycle;
 mod limits;
 mod oracle;

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use fs_err as fs;
-use image_store::{FileRole, LayerTarError, StoredImage, VerifyMode, layout, record, seal};
+use image_store::{FileRole, LayerTarError, StoredImage, VerifyMode, layout, record};
 use testkit::strategies::layers_of_seed;
 use testkit::{TarBuilder, TarEntry};
 
@@ -170,7 +170,7 @@ async fn a_layer_of_an_older_store_gets_its_outline_when_it_is_loaded_again() {
         .layout
         .artifact(&layout::record_file(&old.diff_id));
     let file = record::LayerFile::new(old.clone(), None);
-    fs::write(&path, seal::seal(&file).expect("sealed")).expect("written");
+    fs::write(&path, sealed_records::seal(&file).expect("sealed")).expect("written");
     let outline = store
         .store
         .layout

@@ -89,7 +89,7 @@ async fn a_killed_load_is_made_good_by_the_next_one() {
         let path = LoadSource::Path(source.path().to_owned());
         let loaded = load(&next, &path, &Default::default(), Arc::new(())).await;
         let loaded = loaded.unwrap_or_else(|error| panic!("{}", line(&error)));
-        next.check(&loaded[0]).expect("good");
+        next.check(&loaded.images[0]).expect("good");
         store.assert_tidy();
         assert!(store.files() == alone.files(), "round {round}");
     }

@@ -72,7 +72,7 @@ async fn oracle_a_full_disk_is_told_and_leaves_nothing_unfinished() {
         .await
         {
             Ok(loaded) => {
-                assert_good(&store, &loaded[0], &SAMPLE_FILES);
+                assert_good(&store, &loaded.images[0], &SAMPLE_FILES);
                 good += 1;
             }
             Err(error) => {

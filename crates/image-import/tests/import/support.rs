@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fs_err as fs;
-use image_import::{LoadError, LoadOptions, LoadSource, PullError, PullOptions, load, pull};
+use image_import::{
+    LoadError, LoadOptions, LoadSource, Loaded, PullError, PullOptions, load, pull,
+};
 use image_store::{Store, StoredImage};
 use oci_image::Reference;
 use oci_registry::{CredentialSource, RegistryLimits};
@@ -50,6 +52,17 @@ impl TestStore {
         path: &Path,
         options: LoadOptions,
     ) -> Result<Vec<StoredImage>, LoadError> {
+        self.load_all(path, options)
+            .await
+            .map(|loaded| loaded.images)
+    }
+
+    /// Loads an archive, and returns what was skipped as well.
+    pub(crate) async fn load_all(
+        &self,
+        path: &Path,
+        options: LoadOptions,
+    ) -> Result<Loaded, LoadError> {
         let source = LoadSource::Path(path.to_owned());
         load(&self.store, &source, &options, Arc::new(())).await
     }

@@ -41,13 +41,13 @@ pub struct OutlineRecord {
 #[derive(Debug, thiserror::Error)]
 pub enum LayerTarError {
     /// The layer was stored by a version of msb that kept no outlines.
-    #[error("the store cannot give back the tar of layer {layer}: an older msb stored it")]
+    #[error("the store cannot reproduce the tar of layer {layer}: an older msb stored it")]
     Absent {
         /// Diff ID of the layer.
         layer: Digest,
     },
     /// The outline or its record is not what was written.
-    #[error("the store cannot give back the tar of layer {layer}: its outline is damaged")]
+    #[error("the store cannot reproduce the tar of layer {layer}: its outline is damaged")]
     Damaged {
         /// Diff ID of the layer.
         layer: Digest,

@@ -9,15 +9,16 @@ use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
     Chunk, CutDiskReply, CutDiskRequest, DiskErrorsReply, DiskErrorsRequest, DiskFailure, Exec,
-    ExecEvent, ExecInput, FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest,
-    ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
-    MountRootRequest, OwnEvent, OwnInput, Owned, PauseReply, PauseRequest, PowerOffReply,
-    PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest,
-    RenameReply, RenameRequest, ReplaceMergedReply, ReplaceMergedRequest, ResizeReply,
-    ResizeRequest, RollBackInput, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
-    SignalJobRequest, SignalReply, SignalRequest, StartJobReply, StatReply, StatRequest,
-    StatsReply, StatsRequest, UnmountRootReply, UnmountRootRequest, UnpauseReply, UnpauseRequest,
-    WatchDisksRequest, WriteFileInput, WriteFileReply, own_event, own_input, roll_back_input,
+    ExecEvent, ExecInput, FollowClockReply, FollowClockRequest, FreezeEvent, FreezeInput,
+    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
+    MakeDirectoryRequest, MountRootReply, MountRootRequest, OwnEvent, OwnInput, Owned, PauseReply,
+    PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ReplaceMergedReply,
+    ReplaceMergedRequest, ResizeReply, ResizeRequest, RollBackInput, SetModeReply, SetModeRequest,
+    ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, SignalRequest, StartJobReply,
+    StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply, UnmountRootRequest,
+    UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, own_event,
+    own_input, roll_back_input,
 };
 use msb_agent_protocol::{Connection, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -39,6 +40,9 @@ impl Supervisor {
         answer: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<Response<T>, Status> {
         self.connection.count();
+        // The guest refuses calls while it is rolled back. If that fails, the machine ends.
+        self.rollbacks.settled().await;
+        self.clock.before_call().await;
         plain(answered(self.agent.heartbeat(), answer).await)
     }
 
@@ -64,8 +68,17 @@ fn plain<T>(answer: Result<Response<T>, Status>) -> Result<Response<T>, Status> 
 
 #[async_trait]
 impl Sandbox for Supervisor {
+    /// The guest answers once: the answer is about its boot. The call that follows finds out whether
+    /// the guest still answers.
     async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloReply>, Status> {
-        self.answer(self.raw().hello(request.into_inner())).await
+        let asked = self.greeting.get_or_try_init(async || {
+            let answer = self.answer(self.raw().hello(request.into_inner())).await;
+            answer.map(Response::into_inner)
+        });
+        let greeting = asked.await?.clone();
+        self.connection.count();
+        self.rollbacks.settled().await;
+        Ok(Response::new(greeting))
     }
 
     type ExecStream = Answers<ExecEvent>;
@@ -214,6 +227,15 @@ impl Sandbox for Supervisor {
         Ok(Response::new(UnpauseReply { was_paused }))
     }
 
+    async fn follow_clock(
+        &self,
+        _: Request<FollowClockRequest>,
+    ) -> Result<Response<FollowClockReply>, Status> {
+        Err(Status::permission_denied(
+            "the sandbox's process sets the guest's clock",
+        ))
+    }
+
     async fn unmount_root(
         &self,
         _: Request<UnmountRootRequest>,
@@ -261,7 +283,7 @@ impl SupervisorCalls for Supervisor {
         let mut inputs = request.into_inner();
         let first_input = inputs.message().await?.and_then(|input| input.input);
         let Some(roll_back_input::Input::Start(start)) = first_input else {
-            return Err(Status::invalid_argument("the first input is no start"));
+            return Err(Status::invalid_argument("the first input is not a start"));
         };
         Self::roll_back(self, start, inputs).map(Response::new)
     }
@@ -302,7 +324,7 @@ impl SupervisorCalls for Supervisor {
         let mut inputs = request.into_inner();
         let first_input = inputs.message().await?.and_then(|input| input.input);
         let Some(own_input::Input::Start(own)) = first_input else {
-            return Err(Status::invalid_argument("the first input is no start"));
+            return Err(Status::invalid_argument("the first input is not a start"));
         };
         if self.is_ending.load(Ordering::Relaxed) {
             return Err(Status::unavailable("the sandbox is shutting down"));
@@ -332,6 +354,8 @@ impl SupervisorCalls for Supervisor {
         if self.pause.is_paused() {
             return Err(Status::aborted("the sandbox is paused"));
         }
+        self.rollbacks.settled().await;
+        self.clock.before_call().await;
         let job_id = self.jobs.start(request.into_inner()).await?;
         Ok(Response::new(StartJobReply { job_id }))
     }

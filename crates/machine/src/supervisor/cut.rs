@@ -68,7 +68,7 @@ async fn freeze(agent: &Client) -> Option<FrozenDisk> {
         () = sleep(FREEZE_TIMEOUT) => "it takes too long".to_owned(),
     };
     log_line(&format!(
-        "the guest did not freeze its writable disk, which is cut as it is: {reason}"
+        "the guest did not freeze its writable disk, which is cut without a freeze: {reason}"
     ));
     None
 }

@@ -1,10 +1,12 @@
 //! The end of the machine: in order with the agent's help, or by force.
 
+use std::io;
 use std::process;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use durable_files::now_s;
+use fs_err as fs;
 use msb_agent_protocol::v1::StopFirst;
 use msb_agent_protocol::{Client, Status};
 use msb_runtime::{EndReason, Exit, UNMOUNT_TIMEOUT};
@@ -69,6 +71,7 @@ impl Supervisor {
             log_line(&format!("the guest did not shut down: {error}"));
             self.kill().await;
         }
+        self.mark_shut_down();
         let mut noted = self.noted.subscribe();
         let written = async {
             let _ = noted.wait_for(|&noted| noted).await;
@@ -87,6 +90,22 @@ impl Supervisor {
         .await;
         log_line("the machine did not power off");
         process::exit(1);
+    }
+
+    /// Records that the guest, which has no main command, is up: if its machine is killed, no exit says so.
+    /// It is not synced, because a power cut of the host is known for another reason.
+    pub(super) fn mark_up(&self) {
+        if let Err(error) = durable_files::create(&self.up) {
+            log_line(&error.to_string());
+        }
+    }
+
+    /// Records that the guest has shut down.
+    fn mark_shut_down(&self) {
+        match fs::remove_file(&self.up) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => log_line(&error.to_string()),
+            _ => {}
+        }
     }
 
     /// Waits until the machine is to be killed, and returns the error for clients that asked for

@@ -26,6 +26,28 @@ const KEPT_MAX: u64 = 256;
 /// Maximum size of one file of a job's log, in bytes.
 const LOG_MAX_BYTES: u64 = 1 << 20;
 
+/// A running job, which is counted from before it begins until this is dropped, in whatever way.
+#[derive(Debug)]
+struct Counted(watch::Sender<usize>);
+
+impl Counted {
+    /// Counts a job; `None` if as many run as may.
+    fn new(running: &watch::Sender<usize>) -> Option<Self> {
+        let has_room = running.send_if_modified(|count| {
+            let has_room = *count < RUNNING_MAX;
+            *count += usize::from(has_room);
+            has_room
+        });
+        has_room.then(|| Self(running.clone()))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
 /// The jobs of a sandbox. Clones share their state.
 #[derive(Debug, Clone)]
 pub(super) struct Jobs {
@@ -50,11 +72,11 @@ impl Jobs {
 
     /// Starts a job and returns its number.
     pub(super) async fn start(&self, mut exec: Exec) -> Result<u64, Status> {
-        if *self.running.borrow() >= RUNNING_MAX {
+        let Some(counted) = Counted::new(&self.running) else {
             return Err(Status::resource_exhausted(format!(
                 "{RUNNING_MAX} jobs are running, which is the limit"
             )));
-        }
+        };
         exec.stdin = false;
         let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
         let text = |word: &Bytes| String::from_utf8_lossy(word).into_owned();
@@ -65,14 +87,12 @@ impl Jobs {
             pid: None,
             started_s: now_s(),
         };
-        self.running.send_modify(|count| *count += 1);
-        match self.begin(job, exec).await {
-            Ok(()) => Ok(id),
-            Err(status) => {
-                self.running.send_modify(|count| *count -= 1);
-                Err(status)
-            }
-        }
+        let jobs = self.clone();
+        // The job begins, and its exit is recorded, even if the client disconnects meanwhile.
+        let begun = tokio::spawn(async move { jobs.begin(job, exec, counted).await });
+        let failed = |_| Err(Status::internal("the sandbox's process failed"));
+        begun.await.unwrap_or_else(failed)?;
+        Ok(id)
     }
 
     /// Sends a signal to a running job.
@@ -91,7 +111,7 @@ impl Jobs {
         self.controls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn begin(&self, mut job: Job, exec: Exec) -> Result<(), Status> {
+    async fn begin(&self, mut job: Job, exec: Exec, counted: Counted) -> Result<(), Status> {
         let files = JobPaths::new(&self.directory, job.id);
         let log = self.prepare(&files, &job);
         let log = log.map_err(|error| Status::internal(format!("cannot record a job: {error}")))?;
@@ -117,7 +137,7 @@ impl Jobs {
             if let Err(error) = exit.write(&files.exit()) {
                 log_line(&error.to_string());
             }
-            jobs.running.send_modify(|count| *count -= 1);
+            drop(counted);
         });
         Ok(())
     }
@@ -160,5 +180,58 @@ async fn attend(command: Command, mut log: io::Result<LogWriter>) -> Exit {
             Ok(None) => return Exit::failed(&msb_agent_protocol::ClientError::OutOfTurn),
             Err(error) => return Exit::failed(&error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    /// The time for a task to run.
+    const SOON: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn a_job_whose_client_disconnects_is_not_counted_for_ever() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (stream, silent_agent) = tokio::io::duplex(1 << 16);
+        let agent = Client::connect_without_limit(stream)
+            .await
+            .expect("connected");
+        let jobs = Jobs::new(agent, directory.path().to_owned());
+        let exec = Exec {
+            argv: vec![Bytes::from_static(b"true")],
+            ..Exec::default()
+        };
+        let mut running = jobs.running();
+        // The request is dropped while the agent has not answered.
+        let begun = timeout(Duration::from_millis(100), jobs.start(exec.clone())).await;
+        assert!(begun.is_err(), "{begun:?}");
+        assert_eq!(*running.borrow(), 1);
+        drop(silent_agent);
+        let ended = timeout(SOON, running.wait_for(|&count| count == 0)).await;
+        ended
+            .expect("it is not counted any more")
+            .expect("it lives");
+        timeout(SOON, jobs.all_noted())
+            .await
+            .expect("nothing is awaited");
+        jobs.start(exec).await.expect_err("the agent is gone");
+        assert_eq!(*running.borrow(), 0);
+    }
+
+    #[test]
+    fn as_many_jobs_run_as_may() {
+        let running = watch::Sender::new(0);
+        let mut counted: Vec<_> = (0..RUNNING_MAX)
+            .map(|_| Counted::new(&running).expect("there is room"))
+            .collect();
+        assert!(Counted::new(&running).is_none());
+        counted.pop();
+        assert!(Counted::new(&running).is_some());
+        assert_eq!(*running.borrow(), RUNNING_MAX - 1);
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn greeted(
         exit.write(&files.exit())?;
         return Err(io::Error::new(
             io::ErrorKind::TimedOut,
-            "the guest did not come up in the time that the sandbox may run (--max-duration)",
+            "the guest did not boot within the sandbox's time limit (--max-duration)",
         ));
     };
     agent.map_err(io::Error::other)
@@ -55,6 +55,7 @@ pub(super) async fn begin(
     limit_idleness(supervisor, config.lifetime);
     end_with_owners(supervisor);
     let Some(first) = supervisor.first.clone() else {
+        supervisor.mark_up();
         return Ok(());
     };
     let life = MainCommandLife {
@@ -89,7 +90,7 @@ struct MainCommandLife {
 
 impl MainCommandLife {
     async fn start(&self) -> Result<Command, End> {
-        let exec = self.config.process.exec(self.config.window);
+        let exec = self.config.process.main_exec(self.config.window);
         self.first.start(exec, &self.supervisor.agent).await
     }
 
@@ -190,7 +191,7 @@ fn end_with_owners(supervisor: &Supervisor) {
     let supervisor = supervisor.clone();
     tokio::spawn(async move {
         let grace = supervisor.owners.lost().await;
-        log_line("the sandbox ends: its last owner is gone");
+        log_line("the sandbox ends: its last owner has disconnected");
         supervisor.end(Some(grace), None).await;
     });
 }

@@ -5,6 +5,7 @@ mod attached;
 mod call_timeout;
 mod calls;
 mod clients;
+mod clock;
 mod cut;
 mod disks;
 mod end;
@@ -26,17 +27,19 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use clients::ClientConnection;
+use clock::Clock;
 use disks::Disks;
 pub(crate) use disks::WatchedDisk;
 use jobs::Jobs;
 use main_command::MainCommand;
+use msb_agent_protocol::v1::HelloReply;
 use msb_agent_protocol::{Client, serve_kept};
 use msb_runtime::{EndReason, SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
 use pause::Pause;
 use rollback::Rollbacks;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::time::sleep;
 
 use crate::disk_cut::DiskOrders;
@@ -94,12 +97,17 @@ pub(crate) async fn keep(
         pause: Pause::new(files.paused()),
         rollbacks: Rollbacks::new(),
         exit: files.exit(),
+        clock: Clock::new(agent.clone()),
+        up: files.up(),
+        greeting: Arc::default(),
         agent,
     };
     tokio::spawn(supervisor.disks.clone().follow(supervisor.agent.clone()));
     if let Some(console) = watched.console {
         tokio::spawn(halt::end_if_halted(supervisor.clone(), console));
     }
+    supervisor.clock.before_call().await;
+    tokio::spawn(supervisor.clock.clone().follow());
     lifetime::begin(&supervisor, &files, config).await?;
     if let Some(client) = starting_client {
         supervisor.serve(client.stream, Some(client.owner));
@@ -136,6 +144,7 @@ pub(super) struct Supervisor {
     /// The thread that cuts the writable disk; `None` if that is a raw file.
     cuts: Option<DiskOrders>,
     pause: Pause,
+    clock: Clock,
     rollbacks: Rollbacks,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.
@@ -144,6 +153,10 @@ pub(super) struct Supervisor {
     reason: Arc<OnceLock<EndReason>>,
     /// The file of the main command's exit.
     exit: PathBuf,
+    /// The file that exists while a guest without a main command is up.
+    up: PathBuf,
+    /// The guest's answer to the first client's `hello`.
+    greeting: Arc<OnceCell<HelloReply>>,
 }
 
 impl Supervisor {

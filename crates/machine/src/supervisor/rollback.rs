@@ -278,7 +278,7 @@ async fn replace(
     // The end of the inputs tells if the client is gone; otherwise there is room.
     let _ = client.events.try_send(Ok(event(unmounted)));
     let input = timeout(KEEP_TIMEOUT, client.inputs.message()).await;
-    let input = input.map_err(|_| Status::deadline_exceeded("the client did not go on"))??;
+    let input = input.map_err(|_| Status::deadline_exceeded("the client did not continue"))??;
     let Some(roll_back_input::Input::Replace(state)) = input.and_then(|input| input.input) else {
         // The client has changed its mind, or is gone.
         return Ok(());

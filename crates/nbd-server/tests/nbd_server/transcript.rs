@@ -1,4 +1,4 @@
-//! What a client sends, written by hand after the protocol, and what it gets back.
+//! The bytes that a client sends, written by hand after the protocol, and the answers.
 
 use nbd_server::{Disk, ServeError};
 

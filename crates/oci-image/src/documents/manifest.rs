@@ -92,6 +92,14 @@ pub enum ManifestError {
     },
 }
 
+impl ManifestError {
+    /// Returns true if the document is valid and of something else than an image for the platform: of an
+    /// image for another one, or of an artifact such as a signature.
+    pub fn is_unsuitable(&self) -> bool {
+        matches!(self, Self::Platform { .. } | Self::MediaType { .. })
+    }
+}
+
 fn offered(available: &[Platform]) -> String {
     if available.is_empty() {
         return "the index has no images".to_owned();
@@ -320,39 +328,6 @@ impl Manifest {
     }
 }
 
-/// Returns the entry of an index that serves `wanted` best. An entry without a platform is chosen
-/// if no other serves, because only its config states the platform.
-pub fn select<'a>(
-    entries: &'a [IndexEntry],
-    wanted: &Platform,
-) -> Result<&'a IndexEntry, ManifestError> {
-    let rank = |entry: &&IndexEntry| match &entry.platform {
-        Some(platform) => wanted.rank(platform),
-        None => Some(u32::MAX),
-    };
-    let ranked = entries
-        .iter()
-        .filter_map(|entry| Some((rank(&entry)?, entry)));
-    ranked
-        .min_by_key(|(rank, _)| *rank)
-        .map(|(_, entry)| entry)
-        .ok_or_else(|| {
-            let mut available: Vec<Platform> = Vec::new();
-            for platform in entries.iter().filter_map(|entry| entry.platform.clone()) {
-                if platform.os != "unknown"
-                    && !available.contains(&platform)
-                    && available.len() < 32
-                {
-                    available.push(platform);
-                }
-            }
-            ManifestError::Platform {
-                wanted: wanted.clone(),
-                available,
-            }
-        })
-}
-
 /// Refuses a document with a member whose name differs from a known one only in case. A reader that
 /// ignores case would see another image.
 fn check_members(bytes: &[u8]) -> Result<(), ManifestError> {
@@ -414,17 +389,6 @@ mod tests {
         )
     }
 
-    fn entry(platform: Option<&str>) -> IndexEntry {
-        IndexEntry {
-            descriptor: Descriptor {
-                digest: Digest::compute(b""),
-                size_bytes: 1,
-            },
-            platform: platform.map(|text| text.parse().expect("a platform")),
-            annotations: BTreeMap::new(),
-        }
-    }
-
     #[test]
     fn manifests_and_indexes_are_told_apart() {
         let image = manifest(media_type::OCI_CONFIG, media_type::OCI_LAYER, "");
@@ -469,31 +433,5 @@ mod tests {
         for text in ["", "{}", "[]", r#"{"schemaVersion":1}"#, &negative] {
             assert!(Document::parse(text.as_bytes(), None).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn the_best_platform_is_selected_or_all_are_named() {
-        let wanted: Platform = "linux/arm/v7".parse().expect("a platform");
-        let entries =
-            ["linux/arm64", "linux/arm/v5", "linux/arm/v6"].map(|platform| entry(Some(platform)));
-        let best = select(&entries, &wanted).expect("one serves");
-        assert_eq!(
-            best.platform.as_ref().and_then(|p| p.variant.as_deref()),
-            Some("v6")
-        );
-        let error = select(&entries[..1], &wanted)
-            .expect_err("none serves")
-            .to_string();
-        assert_eq!(
-            error,
-            "no image for platform linux/arm/v7: it exists for linux/arm64"
-        );
-        let silent = [entry(Some("linux/arm64")), entry(None)];
-        assert!(
-            select(&silent, &wanted)
-                .expect("perhaps")
-                .platform
-                .is_none()
-        );
     }
 }

@@ -1,17 +1,19 @@
 //! The documents of an image, which are read before its layers.
 
+mod candidates;
 mod config;
 mod history;
 mod made;
 mod manifest;
 pub mod media_type;
 
+pub use candidates::candidates;
 pub use config::ConfigFile;
 pub use config::ImageConfig;
 pub use history::{HistoryEntry, history};
 pub use made::make_manifest;
 pub use manifest::ManifestError;
-pub use manifest::{Descriptor, Document, IndexEntry, Manifest, RawDescriptor, select};
+pub use manifest::{Descriptor, Document, IndexEntry, Manifest, RawDescriptor};
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 use super::Unit;
 
-/// A bounded quantity of an image, of its layers or of their entries.
+/// A bounded quantity of an image, of its layers or of their entries, or of a sandbox's disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Limit {
@@ -48,6 +48,8 @@ pub enum Limit {
     EntryXattrs,
     /// Number of data segments in one sparse file.
     EntrySegments,
+    /// Approximate memory for names, xattrs, extents and the journal of a sandbox's disk, in bytes.
+    DiskMetadata,
 }
 
 /// Name, unit, default and description of a limit.
@@ -55,7 +57,7 @@ type Row = (&'static str, Unit, u64, &'static str);
 
 impl Limit {
     /// All limits, in the order in which they are listed.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::ImageLayers,
         Self::ImageBytes,
         Self::ImageEntries,
@@ -78,6 +80,7 @@ impl Limit {
         Self::EntryRecord,
         Self::EntryXattrs,
         Self::EntrySegments,
+        Self::DiskMetadata,
     ];
 
     #[rustfmt::skip]
@@ -88,7 +91,7 @@ impl Limit {
             Self::ImageBytes => ("image-bytes", Bytes, 4 << 40, "size of all layers together, uncompressed"),
             Self::ImageEntries => ("image-entries", Count, 16_000_000, "number of names in all layers"),
             Self::ImageDocument => ("image-document", Bytes, 8 << 20, "size of a manifest, an index or a config"),
-            Self::ImageIndexes => ("image-indexes", Count, 8, "number of indexes that lead to indexes"),
+            Self::ImageIndexes => ("image-indexes", Count, 8, "depth of nested indexes"),
             Self::ArchiveFiles => ("archive-files", Count, 100_000, "number of files in an archive of images"),
             Self::LayerBytes => ("layer-bytes", Bytes, 1 << 40, "size of a layer, uncompressed"),
             Self::LayerRatio => ("layer-ratio", Count, 200, "expansion of a layer beyond layer-ratio-from"),
@@ -98,7 +101,7 @@ impl Limit {
             Self::LayerEntries => ("layer-entries", Count, 4_000_000, "number of names in a layer"),
             Self::LayerMetadata => ("layer-metadata", Bytes, 2 << 30, "memory for a layer's metadata"),
             Self::LayerTargets => ("layer-targets", Bytes, 16 << 20, "growth of link targets by the symlinks on their way"),
-            Self::LayerTrailing => ("layer-trailing", Bytes, 64 << 20, "number of bytes behind a layer's archive"),
+            Self::LayerTrailing => ("layer-trailing", Bytes, 64 << 20, "number of bytes after the end of a layer's archive"),
             Self::LayerNotes => ("layer-notes", Count, 1000, "number of notes on a layer that are kept"),
             Self::EntryPath => ("entry-path", Bytes, 16 << 10, "length of a path or link target"),
             Self::EntryDepth => ("entry-depth", Count, 4096, "depth of a path with its symlinks followed"),
@@ -106,6 +109,7 @@ impl Limit {
             Self::EntryRecord => ("entry-record", Bytes, 1 << 20, "length of a PAX header, GNU long name or sparse map"),
             Self::EntryXattrs => ("entry-xattrs", Bytes, 256 << 10, "size of a file's xattrs"),
             Self::EntrySegments => ("entry-segments", Count, 1 << 17, "number of data segments in a sparse file"),
+            Self::DiskMetadata => ("disk-metadata", Bytes, 256 << 20, "memory for the metadata of a sandbox's disk"),
         }
     }
 

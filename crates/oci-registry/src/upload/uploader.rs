@@ -189,7 +189,7 @@ impl<'a> Uploader<'a> {
             };
             self.send_part(session, start_bytes, end_bytes).await?;
             if session.offset_bytes > end_bytes.min(self.transfer.sent_bytes()) {
-                return Err(self.unusable("it says that it has more bytes than were sent"));
+                return Err(self.unusable("it reports more bytes than were sent"));
             }
             self.confirmed_bytes = self.confirmed_bytes.max(session.offset_bytes);
             // What a registry did not take counts as a break, or else one that confirms a byte of
@@ -281,7 +281,7 @@ impl<'a> Uploader<'a> {
     }
 
     fn lost(&self) -> RegistryError {
-        self.unusable("it does not keep what it gets")
+        self.unusable("it does not keep the bytes that it receives")
     }
 }
 

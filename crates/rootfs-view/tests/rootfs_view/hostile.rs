@@ -79,6 +79,42 @@ fn content_that_the_image_lacks_is_lost() {
 }
 
 #[test]
+fn only_an_empty_directory_of_the_upper_disk_alone_is_left_out() {
+    let mut view = open(|tree, upper| {
+        let run = tree.add(directory(&[]));
+        tree.link(upper, name("run"), run);
+        let link = Inode {
+            metadata: Metadata::with_mode(0o777),
+            kind: FileKind::Symlink(b"run".as_slice().into()),
+        };
+        let link = tree.add(link);
+        tree.link(upper, name("link"), link);
+        for label in ["own", "other", "full"] {
+            let id = tree.add(directory(&[]));
+            tree.link(run, name(label), id);
+        }
+        let full = tree.find(b"upper/run/full").expect("there");
+        let inside = tree.add(directory(&[]));
+        tree.link(full, name("inside"), inside);
+    })
+    .expect("opened");
+    assert!(view.leave_out_empty(b"/link", b"own"), "by a symlink");
+    for (parent, label) in [
+        ("/run", "own"),
+        ("/run", "full"),
+        ("/", "a"),
+        ("/none", "x"),
+    ] {
+        let is_gone = view.leave_out_empty(parent.as_bytes(), label.as_bytes());
+        assert!(!is_gone, "{parent} {label}");
+    }
+    let id = view.resolve(b"/run", true).expect("there");
+    let names = view.tree().directory(id).expect("a directory");
+    let names: Vec<_> = names.keys().map(|name| name.as_bytes().to_vec()).collect();
+    assert_eq!(names, [b"full".to_vec(), b"other".to_vec()]);
+}
+
+#[test]
 fn a_disk_without_an_upper_is_none() {
     let disks = tempfile::tempdir().expect("a temporary directory");
     write_disks(disks.path());

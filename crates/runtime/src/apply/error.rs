@@ -1,7 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::ConflictReason;
+use super::{ConflictReason, Effect};
 
 /// A reason why changes are not put into a directory of the host.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,16 @@ pub enum ApplyError {
         path: PathBuf,
         /// The reason for the first file.
         reason: ConflictReason,
+        /// Number of all such files.
+        count: usize,
+    },
+    /// Changes make programs of the host run commands, and were not accepted. Nothing was written.
+    #[error("{}", unaccepted(.path, .effect, *.count))]
+    Unaccepted {
+        /// Path of the first file, in the sandbox.
+        path: Vec<u8>,
+        /// The effect of the first file.
+        effect: Effect,
         /// Number of all such files.
         count: usize,
     },
@@ -88,5 +98,15 @@ fn conflicts(path: &Path, reason: &ConflictReason, count: usize) -> String {
         format!("cannot change {}: {reason}", path.display())
     } else {
         format!("cannot apply the changes: {count} files are in the way")
+    }
+}
+
+fn unaccepted(path: &[u8], effect: &Effect, count: usize) -> String {
+    if count == 1 {
+        format!("'{}' is not accepted: {effect}", path.escape_ascii())
+    } else {
+        format!(
+            "cannot apply the changes: {count} of them make programs of this host run commands, and are not accepted"
+        )
     }
 }

@@ -11,6 +11,7 @@ mod comparison;
 mod conflict;
 mod error;
 mod host_directory;
+mod marked;
 mod path;
 mod plan;
 mod step;
@@ -24,8 +25,11 @@ use std::path::{Path, PathBuf};
 pub use conflict::{Conflict, ConflictReason};
 pub use error::ApplyError;
 use host_directory::HostDirectory;
+pub use marked::{Effect, Marked};
 use plan::Plan;
 pub use step::{HostAction, Step};
+
+use tree_diff::{Change, PathFilter};
 
 use crate::Diff;
 
@@ -43,9 +47,25 @@ pub struct ApplyOptions {
     /// True if owners, setuid and setgid bits, and file capabilities are applied too, which takes
     /// root.
     pub keep_owner: bool,
+    /// The chosen paths in the sandbox. A repository of git is left out unless one of them leads into it, or
+    /// an include of the filter does.
+    pub chosen: Vec<Vec<u8>>,
+    /// The patterns that the changes were chosen by.
+    pub filter: PathFilter,
+    /// Paths in the sandbox at and below which changes are applied that make programs of the host run
+    /// commands.
+    pub accepted: Vec<Vec<u8>>,
 }
 
 impl ApplyOptions {
+    /// Returns true if a change is in a repository of git that the user did not name.
+    fn leaves_out(&self, change: &Change, is_directory: bool) -> bool {
+        marked::repository(&change.path).is_some()
+            && !marked::is_named(&change.path, &self.chosen)
+            && !marked::is_named(&change.path, std::slice::from_ref(&self.from))
+            && !(self.filter).includes_by(&change.path, is_directory, marked::is_git)
+    }
+
     /// Returns the paths that a comparison is limited to: those that were chosen, or all below
     /// [`ApplyOptions::from`].
     ///
@@ -116,6 +136,16 @@ impl<'a> HostChanges<'a> {
         &self.plan.sockets
     }
 
+    /// Returns the changes that a user has to know of, in the order of the steps.
+    pub fn marked(&self) -> &[Marked] {
+        &self.plan.marked
+    }
+
+    /// Returns the paths in the sandbox of the repositories of git whose changes are left out.
+    pub fn left_out(&self) -> &[Vec<u8>] {
+        &self.plan.left_out
+    }
+
     /// Returns the path of a file on the host.
     pub fn host_path(&self, path: &[u8]) -> PathBuf {
         self.directory.path_of(path)
@@ -124,7 +154,7 @@ impl<'a> HostChanges<'a> {
     /// Puts the changes into the directory.
     ///
     /// # Errors
-    /// If there are conflicts, the directory has no room or cannot be written to, before anything
+    /// If there are conflicts or changes that are not accepted, the directory has no room or cannot be written to, before anything
     /// is written; and if the host fails later.
     pub fn run(&self) -> Result<(), ApplyError> {
         if let Some(first) = self.plan.conflicts.first() {
@@ -132,6 +162,19 @@ impl<'a> HostChanges<'a> {
                 path: self.host_path(&first.path),
                 reason: first.reason.clone(),
                 count: self.plan.conflicts.len(),
+            });
+        }
+        let unaccepted = || {
+            self.plan
+                .marked
+                .iter()
+                .filter(|marked| marked.needs_acceptance)
+        };
+        if let Some(first) = unaccepted().next() {
+            return Err(ApplyError::Unaccepted {
+                path: first.sandbox_path.clone(),
+                effect: first.effect.clone(),
+                count: unaccepted().count(),
             });
         }
         write::run(

@@ -1,9 +1,14 @@
 //! Paths of changes: names with a slash between them, and none before them.
 
+/// Returns the names of a path, without empty and `.` components.
+pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let names = path.split(|&byte| byte == b'/');
+    names.filter(|name| !matches!(*name, b"" | b"."))
+}
+
 /// Returns a path without its leading slash and its empty and `.` components.
 pub(super) fn trimmed(path: &[u8]) -> Vec<u8> {
-    let names = path.split(|&byte| byte == b'/');
-    let names: Vec<&[u8]> = names.filter(|name| !matches!(*name, b"" | b".")).collect();
+    let names: Vec<&[u8]> = components(path).collect();
     names.join(&b'/')
 }
 

@@ -1,5 +1,6 @@
 mod attributes;
 mod editing;
+mod reviewed;
 
 use std::fs;
 use std::io;
@@ -112,7 +113,7 @@ fn apply_with(
     let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
     let options = ApplyOptions {
         from: from.into(),
-        keep_owner: false,
+        ..ApplyOptions::default()
     };
     let host = HostDirectory::open(directory).map_err(Failed::Error)?;
     let plan = Plan::new((&old, &new), &changes, &host, &options).map_err(Failed::Error)?;

@@ -76,7 +76,7 @@ impl<'a> Unfinished<'a> {
                 FileType::Fifo
             }
         };
-        set_entry_attributes(entry, file_type, metadata, keep_owner)
+        set_entry_attributes(entry, file_type, metadata, keep_owner, None)
             .map_err(failed("set the attributes of"))?;
         Ok(made)
     }

@@ -51,6 +51,17 @@ pub(super) fn copy_disk(
     Ok(copy)
 }
 
+/// Copies a disk without writers into an empty file, as [`copy_disk`] does.
+pub(crate) fn clone_or_copy(disk: &File, copy: &File) -> io::Result<()> {
+    if ioctl_ficlone(copy, disk).is_ok() {
+        return Ok(());
+    }
+    copy_segments(disk, copy, &|| false).map_err(|error| match error {
+        CopyError::Io(error) => error,
+        CopyError::Full { .. } | CopyError::Over => io::ErrorKind::StorageFull.into(),
+    })
+}
+
 fn copy_data(disk: &File, copy: &File, is_over: &dyn Fn() -> bool) -> Result<(), CopyError> {
     let metadata = disk.metadata()?;
     let needed_bytes = allocated_bytes(&metadata).saturating_add(RESERVE_BYTES);
@@ -62,9 +73,15 @@ fn copy_data(disk: &File, copy: &File, is_over: &dyn Fn() -> bool) -> Result<(),
             free_bytes,
         });
     }
-    copy.set_len(metadata.len())?;
+    copy_segments(disk, copy, is_over)
+}
+
+/// Copies what is not a hole, and sets the length.
+fn copy_segments(disk: &File, copy: &File, is_over: &dyn Fn() -> bool) -> Result<(), CopyError> {
+    let length_bytes = disk.metadata()?.len();
+    copy.set_len(length_bytes)?;
     let mut buffer = Vec::new();
-    for segment in segments(disk, metadata.len())? {
+    for segment in segments(disk, length_bytes)? {
         let Segment {
             mut offset_bytes,
             mut length_bytes,

@@ -14,6 +14,7 @@ use msb_agent_protocol::Client;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+pub(crate) use copy::clone_or_copy;
 use copy::{CopyError, copy_disk};
 pub use error::AtRestError;
 

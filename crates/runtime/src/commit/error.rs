@@ -31,7 +31,7 @@ pub enum CommitError {
 
 /// The record of the last image that was made of a sandbox cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read {}, the record of the last image that was made of the sandbox", .path.display())]
+#[error("cannot read {}, the record of the last image that was created from the sandbox", .path.display())]
 pub struct CommittedError {
     /// Path of the record.
     pub path: PathBuf,

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use fstree::Timestamp;
 use image_store::StoredImage;
 use oci_image::{Digest, Hasher};
-use tree_diff::{LayerNote, LayerOptions, LayerPlan};
+use tree_diff::{LayerNote, LayerOptions, LayerPlan, PathFilter, Scope, compare};
 
 pub use error::{CommitError, CommittedError};
 pub use reader::LayerReader;
 
-use crate::diff::{DiskRelation, DiskSide};
+use crate::diff::{DiskRelation, DiskSide, filter};
 use crate::{Home, SandboxAtRest};
 
 /// Limits of a layer that is made of a sandbox. A guest can make a small disk read as a long layer,
@@ -28,6 +28,15 @@ pub struct LayerLimits {
     pub bytes: u64,
     /// The longest time that it may take to read.
     pub time: Duration,
+}
+
+/// The changes that a layer has.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerChoice<'a> {
+    /// The patterns that choose among the changes.
+    pub filter: &'a PathFilter,
+    /// The latest modification time, in seconds since the epoch; later ones are replaced by it.
+    pub latest_mtime_s: Option<i64>,
 }
 
 /// The changes of a sandbox as a layer of an image. A stopped sandbox cannot be started while this
@@ -56,16 +65,13 @@ impl SandboxLayer {
     /// Compares a sandbox with an image: its own, or one that was made of it. The layer is digested
     /// and not kept.
     ///
-    /// With `latest_mtime_s`, in seconds since the epoch, later modification times are replaced by
-    /// it.
-    ///
     /// # Errors
     /// If the disks cannot be read, a file cannot be part of a layer, or the layer exceeds a limit.
     pub fn new(
         home: &Home,
         sandbox: SandboxAtRest,
         base: &StoredImage,
-        latest_mtime_s: Option<i64>,
+        choice: LayerChoice<'_>,
         limits: LayerLimits,
     ) -> Result<Self, CommitError> {
         let sandbox_name = sandbox.sandbox.spec.name.clone();
@@ -82,7 +88,7 @@ impl SandboxLayer {
             DiskSide::of_image(&image, base, home).map_err(disks_error)?
         };
         let options = LayerOptions {
-            latest_mtime: latest_mtime_s.map(|seconds| Timestamp {
+            latest_mtime: choice.latest_mtime_s.map(|seconds| Timestamp {
                 seconds,
                 nanoseconds: 0,
             }),
@@ -91,8 +97,11 @@ impl SandboxLayer {
             name: name(),
             source,
         };
-        let plan = LayerPlan::new(&old, &new, &DiskRelation::new(&old, &new), options);
-        let plan = plan.map_err(layer_error)?;
+        let relation = DiskRelation::new(&old, &new);
+        let changes = compare(&old, &new, &relation, &Scope::everything());
+        let mut changes = changes.map_err(|error| layer_error(error.into()))?;
+        filter(&mut changes, (&old, &new), choice.filter);
+        let plan = LayerPlan::of_changes(&old, &new, &relation, &changes, options);
         drop(old);
         let written = plan
             .write(&new, Digesting::new(limits))

@@ -24,6 +24,15 @@ pub enum DiffError {
         #[source]
         source: DisksError,
     },
+    /// The disk that a sandbox began with cannot be read.
+    #[error("cannot read the initial files of sandbox {name}")]
+    Base {
+        /// Name of the sandbox.
+        name: String,
+        /// The disk's error, or the store's.
+        #[source]
+        source: DisksError,
+    },
     /// A path has a component `..`.
     #[error("cannot compare below a path")]
     Scope(#[from] InvalidScope),

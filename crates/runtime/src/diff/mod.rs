@@ -3,19 +3,21 @@
 mod error;
 mod own;
 mod relation;
+mod scope;
 mod side;
 
 use fstree::{Inode, Xattrs};
 use image_store::StoredImage;
 use msb_agent_protocol::v1::FileStat;
 use rootfs_view::Content;
-use tree_diff::{Change, Patch, Patcher, Scope, compare};
+use tree_diff::{Change, Patch, Patcher, PathFilter, Scope, compare, leave_out};
 
 pub use error::DiffError;
 
 use crate::files::describe;
 use crate::{Home, SandboxAtRest};
 pub(crate) use relation::DiskRelation;
+pub use scope::ChangeScope;
 pub(crate) use side::DiskSide;
 
 /// One side of a comparison.
@@ -60,18 +62,69 @@ impl<'a> ChangedFile<'a> {
     }
 }
 
+impl DiffSide {
+    /// Opens the disks of the side.
+    pub(crate) fn open(self, home: &Home) -> Result<DiskSide, DiffError> {
+        match self {
+            Self::Sandbox(sandbox) => DiskSide::of_sandbox(*sandbox, home),
+            Self::Image { name, image } => DiskSide::of_image(&name, &image, home),
+        }
+    }
+}
+
+/// Returns the changes that make the new side of the old one, as far as they are in the scope.
+pub(crate) fn changes(
+    old: &DiskSide,
+    new: &DiskSide,
+    scope: &ChangeScope,
+) -> Result<Vec<Change>, DiffError> {
+    let paths = Scope::of_paths(&scope.paths)?;
+    for path in &scope.paths {
+        if !old.has(path) && !new.has(path) {
+            return Err(DiffError::NotThere { path: path.clone() });
+        }
+    }
+    let mut changes = compare(old, new, &DiskRelation::new(old, new), &paths)?;
+    changes.retain(|change| {
+        let is_directory = change.new.is_some_and(|id| new.is_directory(id));
+        !change.is_directory_time(is_directory)
+    });
+    filter(&mut changes, (old, new), &scope.filter);
+    Ok(changes)
+}
+
+/// Leaves out the changes that a filter does not keep.
+pub(crate) fn filter(
+    changes: &mut Vec<Change>,
+    (old, new): (&DiskSide, &DiskSide),
+    filter: &PathFilter,
+) {
+    let is_new_directory = |change: &Change| change.new.is_some_and(|id| new.is_directory(id));
+    let is_left_out = |change: &Change| {
+        let was_directory = || change.old.is_some_and(|id| old.is_directory(id));
+        let is_directory = match change.new {
+            Some(id) => new.is_directory(id),
+            None => was_directory(),
+        };
+        !filter.keeps(&change.path, is_directory)
+    };
+    leave_out(changes, is_left_out, is_new_directory);
+}
+
 impl Diff {
-    /// Compares a sandbox with its image.
+    /// Compares a sandbox with what it began with: the files of its image, with the changes that were made
+    /// before its first boot. If these are not on this host, it is compared with its image.
     ///
     /// # Errors
-    /// If the disks cannot be read, or neither side has one of the scope's `paths`.
+    /// If the disks cannot be read, or neither side has one of the scope's paths.
     pub fn of_sandbox(
         home: &Home,
         sandbox: SandboxAtRest,
-        paths: &[Vec<u8>],
+        scope: &ChangeScope,
     ) -> Result<Self, DiffError> {
+        let description = sandbox.sandbox.clone();
         let new = DiskSide::of_sandbox(sandbox, home)?;
-        Self::new(new.image_below(), new, paths)
+        Self::new(new.of_base(&description, home)?, new, scope)
     }
 
     /// Compares two sides.
@@ -82,28 +135,13 @@ impl Diff {
         home: &Home,
         old: DiffSide,
         new: DiffSide,
-        paths: &[Vec<u8>],
+        scope: &ChangeScope,
     ) -> Result<Self, DiffError> {
-        let open = |side| match side {
-            DiffSide::Sandbox(sandbox) => DiskSide::of_sandbox(*sandbox, home),
-            DiffSide::Image { name, image } => DiskSide::of_image(&name, &image, home),
-        };
-        Self::new(open(old)?, open(new)?, paths)
+        Self::new(old.open(home)?, new.open(home)?, scope)
     }
 
-    fn new(old: DiskSide, new: DiskSide, paths: &[Vec<u8>]) -> Result<Self, DiffError> {
-        let scope = Scope::of_paths(paths)?;
-        for path in paths {
-            if !old.has(path) && !new.has(path) {
-                return Err(DiffError::NotThere { path: path.clone() });
-            }
-        }
-        let relation = DiskRelation::new(&old, &new);
-        let mut changes = compare(&old, &new, &relation, &scope)?;
-        changes.retain(|change| {
-            let is_directory = change.new.is_some_and(|id| new.is_directory(id));
-            !change.is_directory_time(is_directory)
-        });
+    fn new(old: DiskSide, new: DiskSide, scope: &ChangeScope) -> Result<Self, DiffError> {
+        let changes = changes(&old, &new, scope)?;
         Ok(Self {
             old,
             new,

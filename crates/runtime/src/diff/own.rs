@@ -7,8 +7,11 @@ use rootfs_view::{View, resolve};
 
 use crate::Mount;
 
-/// The agent's own mount points that an image may lack (`IN_ROOT` in the agent's `mounts.rs`).
-const DIRECTORIES: [&str; 5] = ["/proc", "/sys", "/dev", "/run", "/tmp"];
+/// Directories that the agent makes if an image lacks them: mount points, the parent of `/run/msb`, and
+/// `/tmp` (`mounts.rs` in the agent).
+const DIRECTORIES: [&str; 5] = ["/proc", "/sys", "/dev", "/run", TMP];
+/// The directory that everybody may write to.
+const TMP: &str = "/tmp";
 /// The files that the agent mounts over (`host_files.rs` in the agent).
 const FILES: [&str; 3] = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"];
 
@@ -45,7 +48,9 @@ fn add<R: ReadAt>(view: &View<R>, path: &str, own: &mut HashSet<InodeId>) {
     };
     let (inode, origin) = (tree.inode(id), view.origin(id));
     let mode = match &inode.kind {
-        FileKind::Directory(names) if names.values().all(|id| own.contains(id)) => 0o755,
+        FileKind::Directory(names) if !names.values().all(|id| own.contains(id)) => return,
+        FileKind::Directory(_) if path == TMP => 0o1777,
+        FileKind::Directory(_) => 0o755,
         FileKind::Regular(content) if content.size_bytes() == 0 => 0o644,
         _ => return,
     };

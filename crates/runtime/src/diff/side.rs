@@ -3,13 +3,14 @@ use std::sync::Arc;
 
 use fstree::{Inode, InodeId, Segment, Tree};
 use image_store::StoredImage;
-use rootfs_view::{Content, ContentError};
+use rootfs_view::{Content, ContentError, Origin};
 use tree_diff::Side;
 
 use super::DiffError;
 use super::own::own_inodes;
 use crate::disks::Disks;
-use crate::{DisksError, Home, SandboxAtRest};
+use crate::sandbox::Base;
+use crate::{DisksError, Home, Mount, Sandbox, SandboxAtRest};
 
 /// A root filesystem on disks.
 #[derive(Debug, Clone)]
@@ -37,6 +38,56 @@ impl DiskSide {
             disks: Arc::new(disks),
             is_image: false,
         })
+    }
+
+    /// Opens the files that a sandbox began with.
+    pub(crate) fn of_base(&self, sandbox: &Sandbox, home: &Home) -> Result<Self, DiffError> {
+        let disks_error = |source| DiffError::Base {
+            name: sandbox.spec.name.clone(),
+            source,
+        };
+        let base = sandbox.base().map_err(DisksError::from);
+        let Base::Disk(disk) = base.map_err(disks_error)? else {
+            return Ok(self.image_below());
+        };
+        let disks = Disks::of_base(sandbox, disk, home).map_err(disks_error)?;
+        Ok(Self {
+            own: own_inodes(&disks.view, &sandbox.spec.mounts),
+            disks: Arc::new(disks),
+            is_image: false,
+        })
+    }
+
+    /// Returns the disks of a sandbox as one side.
+    pub(crate) fn of_disks(disks: Arc<Disks>, mounts: &[Mount]) -> Self {
+        Self {
+            own: own_inodes(&disks.view, mounts),
+            disks,
+            is_image: false,
+        }
+    }
+
+    /// Returns the disks that the files are on.
+    pub(crate) const fn disks(&self) -> &Arc<Disks> {
+        &self.disks
+    }
+
+    /// Returns the origin of a file over the image of other disks. A side with another image has none there.
+    pub(crate) fn origin_over(&self, disks: &Disks, id: InodeId) -> Origin {
+        let (one, other) = (self.image(), &disks.image);
+        if one.fsmeta != other.fsmeta || one.layers != other.layers {
+            return Origin {
+                is_upper: true,
+                lower: None,
+            };
+        }
+        if self.is_image {
+            return Origin {
+                is_upper: false,
+                lower: Some(id),
+            };
+        }
+        self.disks.view.origin(id)
     }
 
     /// Opens an image.

@@ -1,11 +1,11 @@
 use tree_diff::InvalidScope;
 
-use crate::{DisksError, NoOverlay, SnapshotError};
+use crate::{DiffError, DisksError, NoOverlay, SnapshotError};
 
 /// A reason why changes of a sandbox cannot be taken back. The sandbox is unchanged then.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscardError {
-    /// The sandbox has no image that it could be as again.
+    /// The sandbox has no overlay, in which files could be taken back.
     #[error(transparent)]
     NoOverlay(#[from] NoOverlay),
     /// The sandbox is running, and its guest uses the disk that would be replaced.
@@ -29,9 +29,31 @@ pub enum DiscardError {
     /// A path has a component `..`.
     #[error("cannot discard changes below a path")]
     Scope(#[from] InvalidScope),
+    /// The changes cannot be found.
+    #[error("cannot find the changes of sandbox {name}")]
+    Diff {
+        /// Name of the sandbox.
+        name: String,
+        /// The error of the comparison.
+        #[source]
+        source: DiffError,
+    },
+    /// The sandbox may have begun with a file that its image does not have, and there is no copy to take it
+    /// back to.
+    #[error(
+        "cannot discard the changes of '{}': the image of sandbox {name} does not have it, and the \
+         sandbox's initial files are not on this host",
+        .path.escape_ascii()
+    )]
+    NotKept {
+        /// Name of the sandbox.
+        name: String,
+        /// The path of the file.
+        path: Vec<u8>,
+    },
     /// The directory that a path is in was deleted or replaced, and that change is to stay.
     #[error(
-        "cannot take back a change below '{}': the sandbox deleted that directory or replaced it",
+        "cannot discard a change below '{}': the sandbox deleted or replaced that directory",
         .path.escape_ascii()
     )]
     NoDirectory {
@@ -40,7 +62,7 @@ pub enum DiscardError {
     },
     /// The changes that are to stay do not fit on the disk any more: files of the image whose
     /// directory was renamed are copied to it.
-    #[error("the changes that stay do not fit on the writable disk of {size_bytes} bytes")]
+    #[error("the other changes do not fit on the writable disk of {size_bytes} bytes")]
     Full {
         /// Name of the sandbox.
         name: String,

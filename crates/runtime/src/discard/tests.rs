@@ -6,7 +6,7 @@ use std::fs::File;
 
 use erofs_writer::{ImageWriter, OutputFile};
 use fstree::{FileData, InodeId, Metadata, Name, Tree, TreeBuilder, Xattrs};
-use rootfs_view::View;
+use rootfs_view::{Content, Origin, View};
 
 use super::*;
 
@@ -101,20 +101,45 @@ fn groups(tree: &Files, scope: &Scope) -> BTreeSet<BTreeSet<Vec<u8>>> {
     groups.into_values().collect()
 }
 
-/// Takes changes back, and checks every path of the new disk. Returns false if that was refused.
-fn check(image: &File, sandbox: &Files, discarded: &[&str]) -> bool {
+/// Takes changes back to a base, or else to the image, and checks every path of the new disk. Returns false
+/// if that was refused.
+fn check(image: &File, base: Option<&Files>, sandbox: &Files, discarded: &[&str]) -> bool {
     let scope = Scope::of_paths(discarded).expect("paths");
     let before = view(image, sandbox);
     let shown = in_memory(&before, before.tree());
     assert_eq!(paths(&shown), paths(sandbox));
-    let tree = match wanted(&before, &scope) {
+    let began = base.map(|base| view(image, base));
+    let began = began.as_ref().map_or_else(
+        || (before.image(), &before, None),
+        |base| (base.tree(), base, Some(base)),
+    );
+    let origin = |id| match began.2 {
+        Some(base) => base.origin(id),
+        None => Origin {
+            is_upper: false,
+            lower: Some(id),
+        },
+    };
+    let base = BaseTree {
+        tree: began.0,
+        origin: &origin,
+    };
+    let taken = Taken {
+        scope: &scope,
+        paths: None,
+    };
+    let tree = match wanted(&before, &base, &taken) {
         Ok(tree) => tree,
         Err(DiscardError::NoDirectory { .. }) => return false,
         Err(error) => panic!("{error}"),
     };
-    let after = view(image, &in_memory(&before, &tree));
+    let Ok(tree) = tree.try_map(|wanted| {
+        let view = if wanted.is_of_base { began.1 } else { &before };
+        Ok::<_, Infallible>(bytes(view, &wanted.content))
+    });
+    let after = view(image, &tree);
     let found = in_memory(&after, after.tree());
-    let below = in_memory(&before, before.image());
+    let below = in_memory(began.1, began.0);
     let inside = paths(&below)
         .into_iter()
         .filter(|(path, _)| scope.contains(path));
@@ -187,10 +212,10 @@ fn changes_are_taken_back_by_path() {
         &["/nowhere"],
         &["/"],
     ] {
-        assert!(check(&image, &tree, discarded), "{discarded:?}");
+        assert!(check(&image, None, &tree, discarded), "{discarded:?}");
     }
     assert!(
-        !check(&image, &tree, &["/a/d/d"]),
+        !check(&image, None, &tree, &["/a/d/d"]),
         "its directory became a file"
     );
 }
@@ -255,7 +280,15 @@ fn random_changes_are_taken_back() {
             "/a", "/a/d", "/a/d/f", "/b/l", "/b/d", "/f", "/new", "/a/f", "/b/new",
         ];
         let discarded: Vec<&str> = (0..2).map(|_| places[random.below(places.len())]).collect();
-        done += u32::from(check(&image, &tree, &discarded));
+        done += u32::from(check(&image, None, &tree, &discarded));
+        // The sandbox began with other files, some of which are those that it has.
+        let mut base = sandbox(&image);
+        for _ in 0..6 {
+            if base.names() > 0 {
+                change(&mut base, &mut random);
+            }
+        }
+        done += u32::from(check(&image, Some(&base), &tree, &discarded));
     }
-    assert!(done > 30, "only {done} were possible");
+    assert!(done > 60, "only {done} were possible");
 }

@@ -1,22 +1,61 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::convert::Infallible;
 
 use fstree::{Directory, FileKind, Inode, InodeId, Name, ReadAt, Tree};
-use rootfs_view::{Content, View};
+use rootfs_view::{Content, Origin, View};
 use tree_diff::Scope;
 
 use super::DiscardError;
 
-/// Returns the tree that a sandbox has once its changes in the scope are taken back: a changed image,
-/// in the form that [`rootfs_view::layer`] takes. Inodes of the image keep their identifiers at the
-/// path that they have in the image; everything else is new.
+/// The content of a file once changes are taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WantedContent {
+    /// True if the content is on the base's disks, rather than on those of the sandbox and its image.
+    pub(super) is_of_base: bool,
+    pub(super) content: Content,
+}
+
+/// The files that changes are taken back to.
+pub(super) struct BaseTree<'a> {
+    pub(super) tree: &'a Tree<Content>,
+    /// Returns the origin of a file over the image of the sandbox.
+    pub(super) origin: &'a dyn Fn(InodeId) -> Origin,
+}
+
+/// The changes that are taken back.
+pub(super) struct Taken<'a> {
+    /// The paths, with everything below them.
+    pub(super) scope: &'a Scope,
+    /// The paths in the scope whose changes are taken back; `None` if it is all of them.
+    pub(super) paths: Option<&'a HashSet<Vec<u8>>>,
+}
+
+impl Taken<'_> {
+    fn has(&self, path: &[u8]) -> bool {
+        let is_chosen = |paths: &HashSet<Vec<u8>>| paths.contains(path);
+        self.scope.contains(path) && self.paths.is_none_or(is_chosen)
+    }
+}
+
+/// Returns the tree that a sandbox has once its changes are taken back: a changed image, in the form that
+/// [`rootfs_view::layer`] takes. Inodes of the image keep their identifiers at the path that they have in the
+/// image; everything else is new.
 pub(super) fn wanted<R: ReadAt>(
     view: &View<R>,
-    scope: &Scope,
-) -> Result<Tree<Content>, DiscardError> {
+    base: &BaseTree<'_>,
+    taken: &Taken<'_>,
+) -> Result<Tree<WantedContent>, DiscardError> {
+    let Ok(tree) = view.image().clone().try_map(|content| {
+        Ok::<_, Infallible>(WantedContent {
+            is_of_base: false,
+            content,
+        })
+    });
     let mut builder = Builder {
         view,
-        scope,
-        tree: view.image().clone(),
+        base,
+        taken,
+        tree,
         links: Vec::new(),
         path: Vec::new(),
     };
@@ -26,8 +65,9 @@ pub(super) fn wanted<R: ReadAt>(
 
 struct Builder<'a, R> {
     view: &'a View<R>,
-    scope: &'a Scope,
-    tree: Tree<Content>,
+    base: &'a BaseTree<'a>,
+    taken: &'a Taken<'a>,
+    tree: Tree<WantedContent>,
     /// Names of files, which are added last.
     links: Vec<FileLink>,
     /// The path of the current name.
@@ -47,15 +87,20 @@ struct FileLink {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum File {
     Sandbox(InodeId),
-    Image(InodeId),
+    Base(InodeId),
+}
+
+/// The directories of one path in the three trees; `None` if the tree has no such directory, or is not used.
+#[derive(Debug, Clone, Copy, Default)]
+struct Below {
+    image: Option<InodeId>,
+    base: Option<InodeId>,
+    sandbox: Option<InodeId>,
 }
 
 /// A directory whose names are still to be added.
 struct OpenDirectory {
-    /// The directory of the image at this path, and that of the sandbox; `None` if there is none, or
-    /// it is not used.
-    image: Option<InodeId>,
-    sandbox: Option<InodeId>,
+    below: Below,
     wanted: InodeId,
     /// True if the wanted directory is the image's inode.
     is_in_place: bool,
@@ -66,12 +111,19 @@ struct OpenDirectory {
 impl<R: ReadAt> Builder<'_, R> {
     fn walk(&mut self) -> Result<(), DiscardError> {
         let root = self.tree.root();
-        if self.scope.contains(b"/") {
-            return Ok(());
-        }
-        let sandbox = self.view.tree();
-        self.tree.inode_mut(root).metadata = sandbox.inode(sandbox.root()).metadata.clone();
-        let mut open = vec![self.open(Some(root), Some(sandbox.root()), root, true)];
+        let (base, sandbox) = (self.base.tree, self.view.tree());
+        let metadata = if self.taken.has(b"/") {
+            &base.inode(base.root()).metadata
+        } else {
+            &sandbox.inode(sandbox.root()).metadata
+        };
+        self.tree.inode_mut(root).metadata = metadata.clone();
+        let below = Below {
+            image: Some(self.view.image().root()),
+            base: Some(base.root()),
+            sandbox: Some(sandbox.root()),
+        };
+        let mut open = vec![self.open(below, root, true)];
         while let Some(directory) = open.last_mut() {
             let Some(name) = directory.names.next() else {
                 open.pop();
@@ -92,67 +144,50 @@ impl<R: ReadAt> Builder<'_, R> {
         directory: &OpenDirectory,
         name: Name,
     ) -> Result<Option<OpenDirectory>, DiscardError> {
-        let (image, sandbox) = (self.view.image(), self.view.tree());
-        let below = directory
-            .image
-            .and_then(|id| image.lookup(id, name.as_bytes()));
-        let above = directory
-            .sandbox
-            .and_then(|id| sandbox.lookup(id, name.as_bytes()));
-        if directory.sandbox.is_none() || self.scope.contains(&self.path) {
-            return Ok(below.and_then(|id| self.add_image(directory, name, id)));
+        let (image, base, sandbox) = (self.view.image(), self.base.tree, self.view.tree());
+        let named = Below {
+            image: find(image, directory.below.image, &name),
+            base: find(base, directory.below.base, &name),
+            sandbox: find(sandbox, directory.below.sandbox, &name),
+        };
+        if self.taken.has(&self.path) {
+            return Ok(named
+                .base
+                .map(File::Base)
+                .and_then(|file| self.put(directory, name, file, named)));
         }
-        let is_above = self.scope.is_below(&self.path);
-        let inner = above.filter(|&id| sandbox.directory(id).is_some());
-        if is_above && inner.is_none() && below.is_some_and(|id| image.directory(id).is_some()) {
+        let is_directory = named
+            .sandbox
+            .is_some_and(|id| sandbox.directory(id).is_some());
+        let was_directory = named.base.is_some_and(|id| base.directory(id).is_some());
+        if self.taken.scope.is_below(&self.path) && was_directory && !is_directory {
             return Err(DiscardError::NoDirectory {
                 path: self.path.clone(),
             });
         }
-        Ok(above.and_then(|id| self.add_sandbox(directory, name, id, below)))
+        let file = named.sandbox.map(File::Sandbox);
+        Ok(file.and_then(|file| self.put(directory, name, file, named)))
     }
 
-    /// Adds a file of the image.
-    fn add_image(
+    /// Adds a file of one of the trees. `named` has the files of all of them with that name.
+    fn put(
         &mut self,
         directory: &OpenDirectory,
         name: Name,
-        id: InodeId,
+        file: File,
+        named: Below,
     ) -> Option<OpenDirectory> {
-        let inode = self.view.image().inode(id);
+        let (inode, origin) = match file {
+            File::Sandbox(id) => (self.view.tree().inode(id), self.view.origin(id)),
+            File::Base(id) => (self.base.tree.inode(id), (self.base.origin)(id)),
+        };
+        let is_same = directory.is_in_place && origin.lower == named.image;
+        let same = named.image.filter(|_| is_same);
         if inode.kind.as_directory().is_none() {
             self.links.push(FileLink {
                 parent: directory.wanted,
                 name,
-                file: File::Image(id),
-                in_place: directory.is_in_place.then_some(id),
-            });
-            return None;
-        }
-        if directory.is_in_place {
-            self.tree.link(directory.wanted, name, id);
-            return None;
-        }
-        let made = self.tree.add(Inode::directory(inode.metadata.clone()));
-        self.tree.link(directory.wanted, name, made);
-        Some(self.open(Some(id), None, made, false))
-    }
-
-    /// Adds a file of the sandbox; the image has `below` at the same path.
-    fn add_sandbox(
-        &mut self,
-        directory: &OpenDirectory,
-        name: Name,
-        id: InodeId,
-        below: Option<InodeId>,
-    ) -> Option<OpenDirectory> {
-        let (inode, origin) = (self.view.tree().inode(id), self.view.origin(id));
-        let same = below.filter(|_| directory.is_in_place && origin.lower == below);
-        if inode.kind.as_directory().is_none() {
-            self.links.push(FileLink {
-                parent: directory.wanted,
-                name,
-                file: File::Sandbox(id),
+                file,
                 in_place: same.filter(|_| !origin.is_upper),
             });
             return None;
@@ -164,29 +199,24 @@ impl<R: ReadAt> Builder<'_, R> {
             self.tree.add(Inode::directory(inode.metadata.clone()))
         };
         self.tree.link(directory.wanted, name, made);
-        let below = below.filter(|&id| self.view.image().directory(id).is_some());
-        Some(self.open(below, Some(id), made, same.is_some()))
+        Some(self.open(named, made, same.is_some()))
     }
 
     /// Empties a directory, whose names are then added.
-    fn open(
-        &mut self,
-        image: Option<InodeId>,
-        sandbox: Option<InodeId>,
-        wanted: InodeId,
-        is_in_place: bool,
-    ) -> OpenDirectory {
+    fn open(&mut self, named: Below, wanted: InodeId, is_in_place: bool) -> OpenDirectory {
         self.tree.inode_mut(wanted).kind = FileKind::Directory(Directory::new());
-        let below = image.and_then(|id| self.view.image().directory(id));
-        let above = sandbox.and_then(|id| self.view.tree().directory(id));
-        let names = below
-            .into_iter()
-            .chain(above)
-            .flat_map(|names| names.keys());
+        let (image, base, sandbox) = (self.view.image(), self.base.tree, self.view.tree());
+        let below = Below {
+            image: named.image.filter(|&id| image.directory(id).is_some()),
+            base: named.base.filter(|&id| base.directory(id).is_some()),
+            sandbox: named.sandbox.filter(|&id| sandbox.directory(id).is_some()),
+        };
+        let old = below.base.and_then(|id| base.directory(id));
+        let new = below.sandbox.and_then(|id| sandbox.directory(id));
+        let names = old.into_iter().chain(new).flat_map(|names| names.keys());
         let names: BTreeSet<Name> = names.cloned().collect();
         OpenDirectory {
-            image,
-            sandbox,
+            below,
             wanted,
             is_in_place,
             names: names.into_iter(),
@@ -196,7 +226,7 @@ impl<R: ReadAt> Builder<'_, R> {
 
     /// Adds the names of the files. A file with a name that it does not have in the image is new
     /// under all its names, so that they stay names of one file.
-    fn finish(mut self) -> Tree<Content> {
+    fn finish(mut self) -> Tree<WantedContent> {
         let links = std::mem::take(&mut self.links);
         let moved: HashSet<File> = links
             .iter()
@@ -208,15 +238,39 @@ impl<R: ReadAt> Builder<'_, R> {
             let id = match link.in_place.filter(|_| !moved.contains(&link.file)) {
                 Some(id) => id,
                 None => *made.entry(link.file).or_insert_with(|| {
-                    let inode = match link.file {
-                        File::Sandbox(id) => self.view.tree().inode(id),
-                        File::Image(id) => self.view.image().inode(id),
+                    let (is_of_base, inode) = match link.file {
+                        File::Sandbox(id) => (false, self.view.tree().inode(id)),
+                        File::Base(id) => (true, self.base.tree.inode(id)),
                     };
-                    self.tree.add(inode.clone())
+                    self.tree.add(copy(inode, is_of_base))
                 }),
             };
             self.tree.link(link.parent, link.name, id);
         }
         self.tree
+    }
+}
+
+fn find<D>(tree: &Tree<D>, directory: Option<InodeId>, name: &Name) -> Option<InodeId> {
+    directory.and_then(|id| tree.lookup(id, name.as_bytes()))
+}
+
+/// Returns a file of a tree with the disks that its content is on.
+fn copy(inode: &Inode<Content>, is_of_base: bool) -> Inode<WantedContent> {
+    let kind = match &inode.kind {
+        FileKind::Regular(content) => FileKind::Regular(WantedContent {
+            is_of_base,
+            content: content.clone(),
+        }),
+        FileKind::Directory(names) => FileKind::Directory(names.clone()),
+        FileKind::Symlink(target) => FileKind::Symlink(target.clone()),
+        FileKind::CharDevice(device) => FileKind::CharDevice(*device),
+        FileKind::BlockDevice(device) => FileKind::BlockDevice(*device),
+        FileKind::Fifo => FileKind::Fifo,
+        FileKind::Socket => FileKind::Socket,
+    };
+    Inode {
+        metadata: inode.metadata.clone(),
+        kind,
     }
 }

@@ -164,7 +164,10 @@ pub async fn write_file(
 fn send_all(archive: &mut impl Read, sender: &mpsc::Sender<Bytes>) -> std::io::Result<()> {
     let mut buffer = vec![0; CHUNK_MAX_BYTES];
     loop {
-        let length = archive.read(&mut buffer)?;
+        let length = match archive.read(&mut buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
         let chunk = Bytes::copy_from_slice(&buffer[..length]);
         if length == 0 || sender.blocking_send(chunk).is_err() {
             return Ok(());

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use fstree::{InodeId, ReadAt, Tree};
 use rootfs_view::{Content, View};
 
-use crate::{Mount, Target};
+use crate::Target;
 
 /// The targets of a sandbox's mounts, and the files below them.
 #[derive(Debug)]
@@ -18,8 +18,7 @@ pub(super) struct Covered {
 }
 
 impl Covered {
-    pub(super) fn new<R: ReadAt>(mounts: &[Mount], view: &View<R>) -> Self {
-        let targets: Vec<_> = mounts.iter().map(|mount| mount.target.clone()).collect();
+    pub(super) fn new<R: ReadAt>(targets: Vec<Target>, view: &View<R>) -> Self {
         let mut inodes = HashMap::new();
         let mut points = HashSet::new();
         for (index, target) in targets.iter().enumerate() {

@@ -25,7 +25,7 @@ pub enum FilesError {
         name: String,
     },
     /// The files are those of a snapshot.
-    #[error("snapshot {name} can be read and not changed")]
+    #[error("snapshot {name} is read-only")]
     Snapshot {
         /// Name of the sandbox and of its snapshot.
         name: String,
@@ -86,6 +86,12 @@ pub enum FilesError {
         path: RawPath,
         /// The limit of names, link targets and file attributes, in bytes.
         limit_bytes: usize,
+    },
+    /// The agent answered with a name or an attribute that no file has.
+    #[error("the guest's agent answered with {fault}")]
+    Answer {
+        /// The name or attribute, escaped.
+        fault: String,
     },
     /// A task on this host panicked or was cancelled.
     #[error("the operation was cancelled")]
@@ -188,12 +194,25 @@ impl FilesError {
             | Self::LongPath(_)
             | Self::Path { .. }
             | Self::TooManyNames { .. }
+            | Self::Answer { .. }
             | Self::BrokenOff => false,
         }
     }
 }
 
 impl CopyError {
+    /// Returns the path of a directory or file at the destination that another kind of file would replace; `None` for
+    /// other errors.
+    #[must_use]
+    pub const fn path_in_the_way(&self) -> Option<&RawPath> {
+        match self {
+            Self::Unpack(UnpackError::OverDirectory { path } | UnpackError::OverFile { path }) => {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the error as one of this host's side.
     pub(super) fn on_host(error: impl Into<Self>) -> Self {
         Self::On {
@@ -221,6 +240,15 @@ mod tests {
     use std::error::Error as _;
 
     use super::*;
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        let path = || RawPath::from(&b"a"[..]);
+        let error = CopyError::Unpack(UnpackError::OverFile { path: path() });
+        assert_eq!(error.path_in_the_way(), Some(&path()));
+        let other = CopyError::NoDirectory { path: path() };
+        assert_eq!(other.path_in_the_way(), None);
+    }
 
     #[test]
     fn a_copy_says_which_side_failed_unless_the_error_does() {

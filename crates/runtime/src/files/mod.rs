@@ -9,6 +9,7 @@ mod copy_path;
 mod covered;
 mod describe;
 mod error;
+mod guest_answer;
 mod local;
 mod pack_view;
 mod sandbox_files;

@@ -7,6 +7,7 @@ use msb_agent_protocol::v1::{
 use msb_agent_protocol::{Bytes, Client};
 use tokio::sync::mpsc;
 
+use super::guest_answer::{check_entry, checked_stat};
 use super::stopped::Stopped;
 use super::{ByteStream, CopyError, FilesError};
 use crate::{ConnectError, Home, Sandbox, SandboxAtRest};
@@ -69,7 +70,7 @@ impl SandboxFiles {
     pub async fn stat(&self, path: &[u8], follow: bool) -> Result<FileStat, FilesError> {
         let path = Bytes::copy_from_slice(path);
         match &self.access {
-            Access::Running(client) => Ok(client.clone().stat(path, follow).await?),
+            Access::Running(client) => checked_stat(client.clone().stat(path, follow).await?),
             Access::Stopped(disks) | Access::Snapshot(disks) => disks.stat(&path, follow),
         }
     }
@@ -77,7 +78,7 @@ impl SandboxFiles {
     /// Returns the entries of a directory, in bytewise order of the names.
     ///
     /// # Errors
-    /// If the directory cannot be read.
+    /// If the directory cannot be read, or the agent answers with a name or attributes that no file has.
     pub async fn list(&self, path: &[u8]) -> Result<Vec<ListEntry>, FilesError> {
         let path = Bytes::copy_from_slice(path);
         match &self.access {
@@ -92,6 +93,7 @@ impl SandboxFiles {
                             limit_bytes: LISTING_MAX_BYTES,
                         });
                     }
+                    more.iter().try_for_each(check_entry)?;
                     entries.extend(more.into_iter().map(apart));
                 }
                 Ok(entries)

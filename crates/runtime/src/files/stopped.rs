@@ -49,13 +49,13 @@ impl Stopped {
         at_rest: SandboxAtRest,
         home: &Home,
     ) -> Result<Self, FilesError> {
-        let mounts = at_rest.sandbox.spec.mounts.clone();
+        let targets = at_rest.sandbox.spec.covered_targets();
         let disks = Disks::of_sandbox(at_rest, home).map_err(|source| FilesError::Disks {
             name: name.clone(),
             source,
         })?;
         Ok(Self {
-            covered: Covered::new(&mounts, &disks.view),
+            covered: Covered::new(targets, &disks.view),
             name,
             disks,
         })

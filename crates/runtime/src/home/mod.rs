@@ -16,12 +16,31 @@ pub use privacy::HomeError;
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,
+    disk_metadata_bytes: u64,
 }
 
 impl Home {
     /// Returns the home at `root`. The filesystem is not touched.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            disk_metadata_bytes: ext4_writer::METADATA_MAX_BYTES,
+        }
+    }
+
+    /// Returns the home with another limit on the memory for the metadata of a sandbox's disk, in
+    /// bytes.
+    #[must_use]
+    pub fn with_disk_metadata_limit(self, disk_metadata_bytes: u64) -> Self {
+        Self {
+            disk_metadata_bytes,
+            ..self
+        }
+    }
+
+    /// Returns the limit on the memory for the metadata of a sandbox's disk, in bytes.
+    pub(crate) const fn disk_metadata_bytes(&self) -> u64 {
+        self.disk_metadata_bytes
     }
 
     /// Returns the path of the home itself.

@@ -77,8 +77,8 @@ impl HomeError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Owner { path, .. } | Self::Shared { path, .. } => format!(
-                "set MSB_HOME to a directory for msb alone, or run chmod 700 {} if nobody else \
-                 needs that directory",
+                "set MSB_HOME to a directory that only msb uses, or run chmod 700 {} if no other \
+                 user needs that directory",
                 path.display()
             ),
             Self::Look { .. } | Self::Close { .. } => {

@@ -131,7 +131,7 @@ pub enum MountError {
         /// The path on the host.
         path: PathBuf,
     },
-    /// Each start needs an empty directory there.
+    /// Each start makes `/run/msb` there.
     #[error("only a tmpfs can be mounted at {target}: every start creates directories there")]
     OfMemory {
         /// The mount's path in the sandbox.

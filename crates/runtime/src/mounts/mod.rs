@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::Home;
 use crate::volumes::VolumeName;
 
-/// The directory in which each start creates directories, so only memory can be mounted there.
+/// The directory in which each start makes `/run/msb`, so only memory can be mounted there: a volume or
+/// a directory of the host would keep it.
 const OF_MEMORY: &str = "/run";
 /// Maximum number of mounts of one sandbox.
 const MOUNTS_MAX: usize = 64;

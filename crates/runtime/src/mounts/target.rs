@@ -37,7 +37,7 @@ pub enum InvalidTarget {
         path: String,
     },
     /// Every sandbox has its own directory at the path.
-    #[error("cannot mount at '{path}': every sandbox has a mount of its own there")]
+    #[error("cannot mount at '{path}': every sandbox has its own mount there")]
     Reserved {
         /// The path, without `.`, `..` and double slashes.
         path: String,

@@ -4,14 +4,15 @@ use msb_vmm::DiskAccess;
 
 use super::room::StartOptions;
 use super::{Mount, MountError, Source};
+use crate::kernel_word::encode;
 
 /// Maximum length of the description of the mounts on the kernel's command line, in bytes.
 const LIMIT_BYTES: usize = 1024;
 
 /// Returns the kernel argument that describes the mounts; `None` without mounts.
 /// Each mount is `KIND:SOURCE:OPTIONS:TARGET`; they are joined by `;` in their order. A source is
-/// the serial of a disk, the tag of a share, or a tag and the name of an entry, `TAG/NAME`. Bytes
-/// of a target that would not stay in one word are written as `%` and two hex digits.
+/// the serial of a disk, the tag of a share, or a tag and the name of an entry, `TAG/NAME`. Targets
+/// are encoded.
 pub(super) fn word(
     mounts: &[Mount],
     places: &[StartOptions],
@@ -97,18 +98,6 @@ fn one(index: usize, mount: &Mount, place: StartOptions) -> String {
     };
     let target = encode(mount.target.as_str());
     format!("{kind}:{source}:{options}:{target}")
-}
-
-fn encode(path: &str) -> String {
-    let mut encoded = String::new();
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-+@".contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            let _ = write!(encoded, "%{byte:02x}");
-        }
-    }
-    encoded
 }
 
 #[cfg(test)]

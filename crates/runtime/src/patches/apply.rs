@@ -6,13 +6,49 @@ use rootfs_view::{ResolveError, resolve};
 
 use super::import::CopyTarget;
 use super::{HostCopy, NewContent, NewDirectory, NewFile, PatchError, Patches};
-use crate::CopyError;
 use crate::files::{CopyPath, Destination, LINKS_MAX, host_source};
+use crate::{CopyError, Spec};
 
-/// Directories of the root at which a machine has its own mounts.
-const MOUNTED: [&str; 5] = ["proc", "sys", "dev", "run", "tmp"];
-/// Files in `/etc` over which a machine with a network mounts its own.
-const MOUNTED_IN_ETC: [&[u8]; 3] = [b"hosts", b"hostname", b"resolv.conf"];
+/// Directories at which every machine has its own mounts: the parent and the name.
+const MOUNTED: [(&str, &str); 4] = [("/", "proc"), ("/", "sys"), ("/", "dev"), ("/run", "msb")];
+/// The directory at which a machine has memory if its size is given.
+const MEMORY: (&str, &str) = ("/", "tmp");
+/// Files over which a machine with a network mounts its own.
+const OF_NETWORK: [(&str, &str); 3] = [
+    ("/etc", "hosts"),
+    ("/etc", "hostname"),
+    ("/etc", "resolv.conf"),
+];
+
+/// The mounts that only some machines have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnMounts {
+    /// True if files of the network are mounted in `/etc`.
+    pub(crate) network: bool,
+    /// True if `/tmp` is memory.
+    pub(crate) tmp: bool,
+}
+
+impl OwnMounts {
+    pub(crate) const fn new(spec: &Spec) -> Self {
+        Self {
+            network: spec.network.is_some(),
+            tmp: spec.limits.tmp_bytes.is_some(),
+        }
+    }
+
+    /// Returns the directories that are mounted.
+    fn directories(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        MOUNTED.into_iter().chain(self.tmp.then_some(MEMORY))
+    }
+
+    /// Returns the directories and files that are mounted.
+    fn all(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let files = if self.network { &OF_NETWORK[..] } else { &[] };
+        self.directories().chain(files.iter().copied())
+    }
+}
+
 /// An image's tree with changes made to it. The image's inodes keep their ids.
 #[derive(Debug)]
 pub(crate) struct Patched {
@@ -21,7 +57,7 @@ pub(crate) struct Patched {
     pub(crate) needed_bytes: u64,
     /// Inodes of directories that a machine's own mounts hide.
     hidden: HashSet<InodeId>,
-    has_network: bool,
+    mounts: OwnMounts,
     /// The modification time of the files and directories that are created here.
     now: Timestamp,
 }
@@ -31,14 +67,14 @@ impl Patched {
     pub(crate) fn new(
         image: Tree<NewFile>,
         patches: &Patches,
-        has_network: bool,
+        mounts: OwnMounts,
         now_s: u64,
     ) -> Result<Self, PatchError> {
         let mut patched = Self {
-            hidden: hidden(&image),
+            hidden: hidden(&image, mounts),
             tree: image,
             needed_bytes: 0,
-            has_network,
+            mounts,
             now: Timestamp {
                 seconds: i64::try_from(now_s).unwrap_or(i64::MAX),
                 nanoseconds: 0,
@@ -216,8 +252,7 @@ impl Patched {
     fn check_seen(&self, parent: InodeId, name: &[u8], text: &str) -> Result<(), PatchError> {
         let is = |path: &str| resolve(&self.tree, path.as_bytes(), true) == Ok(parent);
         let is_mounted = self.hidden.contains(&parent)
-            || is("/") && MOUNTED.iter().any(|mounted| mounted.as_bytes() == name)
-            || self.has_network && is("/etc") && MOUNTED_IN_ETC.contains(&name);
+            || (self.mounts.all()).any(|(above, mounted)| mounted.as_bytes() == name && is(above));
         if is_mounted {
             Err(PatchError::Hidden {
                 path: text.to_owned(),
@@ -229,9 +264,10 @@ impl Patched {
 }
 
 /// Returns all directories at and below a machine's own mounts.
-fn hidden(image: &Tree<NewFile>) -> HashSet<InodeId> {
+fn hidden(image: &Tree<NewFile>, mounts: OwnMounts) -> HashSet<InodeId> {
     let mut hidden = HashSet::new();
-    for path in MOUNTED {
+    for (above, name) in mounts.directories() {
+        let path = format!("{above}/{name}");
         let mut due: Vec<InodeId> = resolve(image, path.as_bytes(), true).into_iter().collect();
         while let Some(id) = due.pop() {
             if let Some(names) = image.directory(id)

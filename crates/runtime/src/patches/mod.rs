@@ -13,7 +13,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-pub(crate) use apply::Patched;
+pub(crate) use apply::{OwnMounts, Patched};
 pub use error::PatchError;
 pub(crate) use host_file::NewFile;
 pub use hosts::HostEntry;

@@ -4,7 +4,7 @@ use std::path::Path;
 use fs_err as fs;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 
-use super::{HostCopy, NewContent, NewDirectory, NewFile, PatchError, Patched, Patches};
+use super::{HostCopy, NewContent, NewDirectory, NewFile, OwnMounts, PatchError, Patched, Patches};
 
 fn add(tree: &mut Tree<NewFile>, parent: InodeId, name: &str, kind: FileKind<NewFile>) -> InodeId {
     let metadata = Metadata::with_mode(0o711);
@@ -27,14 +27,20 @@ fn image() -> Tree<NewFile> {
     add(&mut tree, etc, "hosts", file());
     add(&mut tree, etc, "out", link("../../../../lib/f"));
     add(&mut tree, etc, "dangling", link("/usr/new"));
+    add(&mut tree, root, "proc", directory());
     add(&mut tree, root, "run", directory());
     let var = add(&mut tree, root, "var", directory());
     add(&mut tree, var, "run", link("/run"));
     tree
 }
 
+const MOUNTS: OwnMounts = OwnMounts {
+    network: true,
+    tmp: false,
+};
+
 fn patched(patches: &Patches) -> Result<Patched, PatchError> {
-    Patched::new(image(), patches, true, 1_700_000_000)
+    Patched::new(image(), patches, MOUNTS, 1_700_000_000)
 }
 
 /// Lists the differences from the image: removed paths, and new ones with modes and owners.
@@ -159,7 +165,7 @@ fn trees_meet_what_is_there() {
     fs::remove_file(tree.join("l")).expect("removed");
     fs::write(tree.join("lib"), "no link").expect("written");
     fs::write(tree.join("etc"), "no directory").expect("written");
-    let refused = super::Patched::new(image(), &copy(&tree.join("."), "/"), true, 0);
+    let refused = super::Patched::new(image(), &copy(&tree.join("."), "/"), MOUNTS, 0);
     assert!(matches!(refused, Err(PatchError::Mismatch { .. })));
     fs::remove_file(tree.join("lib")).expect("removed");
     fs::remove_file(tree.join("etc")).expect("removed");
@@ -167,7 +173,7 @@ fn trees_meet_what_is_there() {
     fs::create_dir(tree.join("usr/lib/new/er")).expect("made");
     fs::remove_file(tree.join("usr/lib/f")).expect("removed");
     fs::create_dir(tree.join("usr/lib/f")).expect("made");
-    match super::Patched::new(image(), &copy(&tree.join("."), "/"), true, 0) {
+    match super::Patched::new(image(), &copy(&tree.join("."), "/"), MOUNTS, 0) {
         Err(PatchError::Mismatch { path }) => assert_eq!(path, "/usr/lib/f"),
         other => panic!("{other:?}"),
     }
@@ -179,13 +185,14 @@ fn what_nobody_would_see_or_is_not_there_is_refused() {
     let file = host.path().join("hosts");
     fs::write(&file, "x").expect("written");
     let hidden = [
-        copy(&file, "/run/x"),
-        copy(&file, "/var/run/"),
+        copy(&file, "/run/msb"),
+        copy(&file, "/proc/x"),
         copy(&file, "/etc/"),
-        make("/run/a", None),
-        make("/tmp", None),
-        make("/tmp/a", None),
-        remove("/run"),
+        make("/run/msb/a", None),
+        make("/var/run/msb", None),
+        make("/dev", None),
+        write("/sys/a"),
+        remove("/run/msb"),
         remove("/etc/hosts"),
     ];
     for patches in hidden {
@@ -239,6 +246,27 @@ fn a_file_that_changed_is_not_copied() {
 }
 
 #[test]
+fn run_and_tmp_are_directories_as_others_are() {
+    let host = tempfile::tempdir().expect("a directory");
+    let file = host.path().join("f");
+    fs::write(&file, "x").expect("written");
+    fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("readable");
+    assert_eq!(lines(&copy(&file, "/var/run/")), ["+run/f -644 7:8"]);
+    assert_eq!(lines(&remove("/run")), ["-run"]);
+    let made = make("/tmp/app", None);
+    assert_eq!(lines(&made), ["+tmp d755 0:0", "+tmp/app d755 0:0"]);
+    let in_memory = OwnMounts {
+        tmp: true,
+        ..MOUNTS
+    };
+    let refused = Patched::new(image(), &made, in_memory, 0);
+    assert!(
+        matches!(refused, Err(PatchError::Hidden { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn files_are_written_with_the_directories_that_lead_to_them() {
     assert_eq!(
         lines(&write("/etc/own/file")),
@@ -250,7 +278,11 @@ fn files_are_written_with_the_directories_that_lead_to_them() {
     let expected = FileKind::Regular(NewFile::Bytes(b"new".to_vec()));
     assert_eq!(written.tree.inode(id).kind, expected);
     assert_eq!(written.needed_bytes, 3);
-    for (path, error) in [("/usr", "Mismatch"), ("/run/x", "Hidden"), ("/", "NoName")] {
+    for (path, error) in [
+        ("/usr", "Mismatch"),
+        ("/run/msb/x", "Hidden"),
+        ("/", "NoName"),
+    ] {
         let refused = patched(&write(path)).expect_err(path);
         assert!(format!("{refused:?}").starts_with(error), "{refused:?}");
     }

@@ -35,7 +35,8 @@ pub struct Condition {
     /// Seconds since the epoch of the last start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_s: Option<u64>,
-    /// The main command's exit, the last one if it was restarted; `None` if it has not ended.
+    /// The main command's exit, the last one if it was restarted; `None` if it has not ended. Without a
+    /// main command it is the end of the machine, if that was killed or a limit has ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
 }
@@ -84,6 +85,13 @@ impl Sandbox {
         })
     }
 
+    /// Returns true if the guest of a sandbox without a main command, which is not running, has not shut
+    /// down.
+    fn was_up(&self) -> bool {
+        // The file may be of any type.
+        fs::symlink_metadata(self.files.up()).is_ok()
+    }
+
     /// Returns the sandbox's state, last start and last exit.
     ///
     /// # Errors
@@ -98,7 +106,7 @@ impl Sandbox {
                 .map(|launch_spec| launch_spec.started_s),
         };
         let exit = match (state, self.first_exit()) {
-            (State::Stopped, None) if !self.spec.process.argv.is_empty() => {
+            (State::Stopped, None) if !self.spec.process.argv.is_empty() || self.was_up() => {
                 Some(Exit::killed(None))
             }
             (_, exit) => exit,
@@ -132,6 +140,22 @@ mod tests {
         fs::remove_file(sandbox.files.paused()).expect("removed");
         assert_eq!(state(), State::Running);
         drop(held);
+    }
+
+    #[test]
+    fn a_machine_that_was_killed_is_told_from_one_that_was_stopped() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let sandbox = Sandbox::for_tests(&home, Spec::for_tests("a"));
+        fs::write(sandbox.files.launch_spec(), "{}").expect("written");
+        fs::create_dir_all(sandbox.files.written()).expect("made");
+        let exit = || sandbox.condition().expect("looked").exit;
+        assert_eq!(exit(), None);
+        fs::write(sandbox.files.up(), "").expect("written");
+        let held = sandbox.lock().expect("a lock file").expect("free");
+        assert_eq!(exit(), None);
+        drop(held);
+        assert_eq!(exit(), Some(Exit::killed(None)));
     }
 
     #[test]

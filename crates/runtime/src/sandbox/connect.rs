@@ -52,7 +52,8 @@ pub enum ConnectError {
     },
     /// The VMM process is stopped.
     #[error(
-        "the process of sandbox {name} is stopped, as by SIGSTOP; kill -CONT {process_id} continues it"
+        "the process of sandbox {name} is stopped, for example by SIGSTOP; continue it with kill \
+         -CONT {process_id}"
     )]
     Stopped {
         /// The sandbox's name.

@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::names::{Names, check_names};
 use super::{
-    CreateError, Limits, Lock, Sandbox, SandboxId, SandboxPaths, Spec, Stopping, UpperPool, upper,
+    CreateError, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base,
+    record, upper,
 };
 use crate::each_at_once::each_at_once;
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
-use crate::{FoundRootDisk, Home, Hostname, Lifetime, Patches, RestartPolicy, RootDisk};
+use crate::{FoundRootDisk, Home, Hostname, Lifetime, Patches, RestartPolicy, RootDisk, Sysctls};
 
 /// The resources of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -63,6 +64,8 @@ pub struct CreateOptions {
     pub read_only: bool,
     /// Limits inside the guest.
     pub limits: Limits,
+    /// Settings of the guest's kernel.
+    pub sysctls: Sysctls,
     /// Signal and timeout of a stop.
     pub stopping: Stopping,
     /// True if the upper disk is one of generations from the start, so that snapshots can be taken while
@@ -95,6 +98,11 @@ impl Sandbox {
                 return Ok(upper::write_native(home, sandbox, image, &patches)?);
             }
             upper::write(&sandbox.files, &sandbox.spec, image, &patches)?;
+            if !patches.change_no_file() {
+                let is_durable = !sandbox.spec.remove_when_stopped;
+                base::keep(&sandbox.files, ready_for_snapshots, is_durable)
+                    .map_err(UpperError::Io)?;
+            }
             if ready_for_snapshots {
                 UpperPool::adopt(&sandbox.files)?;
             }
@@ -179,8 +187,10 @@ impl Sandbox {
             hostname: options.hostname,
             read_only: options.read_only,
             limits: options.limits,
+            sysctls: options.sysctls,
             stopping: options.stopping,
             mounts,
+            last_snapshot_number: 0,
         };
         let sandbox = Self::at(home, spec);
         durable_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
@@ -226,8 +236,8 @@ impl Sandbox {
             volumes
                 .try_for_each(|volume| Volume::find_or_create(home, guard, volume).map(|_| ()))?;
         }
-        each_at_once(sandboxes, |Self { files, spec }| {
-            write_spec(files, spec).map_err(|source| CreateError::Io {
+        each_at_once(sandboxes, |Self { files, spec, .. }| {
+            record::write(files, spec).map_err(|source| CreateError::Io {
                 directory: files.directory.clone(),
                 source,
             })
@@ -243,10 +253,4 @@ pub(crate) fn write_anonymous_volumes(sandbox: &Sandbox) -> Result<(), CreateErr
         }
     }
     Ok(())
-}
-
-pub(super) fn write_spec(files: &SandboxPaths, spec: &Spec) -> io::Result<()> {
-    let mut json = serde_json::to_vec_pretty(spec)?;
-    json.push(b'\n');
-    durable_files::publish_bytes(&files.spec(), &json)
 }

@@ -12,7 +12,7 @@ pub struct Limits {
     pub pids: Option<NonZeroU32>,
     /// Size of `/dev/shm`, in bytes; half of the guest's memory if `None`.
     pub shm_bytes: Option<u64>,
-    /// Size of `/tmp`, in bytes; half of the guest's memory if `None`.
+    /// Size of `/tmp` in the guest's memory, in bytes; on the writable disk if `None`.
     pub tmp_bytes: Option<u64>,
 }
 

@@ -1,4 +1,5 @@
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,70 +8,11 @@ use msb_network::Publish;
 
 use super::lock::ChangeLock;
 use super::own::OwnerLock;
-use super::{
-    Lock, ReadLock, RemoveError, Sandbox, SandboxPaths, SeenFiles, Spec, State, UpperPool,
-};
+use super::{Lock, ReadLock, Sandbox, SandboxPaths, SeenFiles, Spec, State, UpperPool, record};
 use crate::published_ports::read_published;
 use crate::{Home, allocated_bytes};
 
 impl Sandbox {
-    /// Returns every sandbox in `home`, oldest first. Directories without a description are
-    /// skipped.
-    ///
-    /// # Errors
-    /// If the directory of sandboxes cannot be read, or the disk fails while a description is read.
-    pub fn all(home: &Home) -> io::Result<Vec<Self>> {
-        let entries = match fs::read_dir(home.sandboxes()) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let mut sandboxes = Vec::new();
-        for entry in entries {
-            match Spec::read(&entry?.path()) {
-                Ok(spec) => sandboxes.push(Self::at(home, spec)),
-                Err(error) if is_no_sandbox(&error) => {}
-                // After an I/O error of the disk, the sandbox exists although it cannot be read.
-                Err(error) => return Err(error),
-            }
-        }
-        sandboxes.sort_by(|a, b| {
-            (a.spec.created_s, a.spec.id.as_str()).cmp(&(b.spec.created_s, b.spec.id.as_str()))
-        });
-        Ok(sandboxes)
-    }
-
-    /// Returns the sandbox with this name or id, or whose id alone begins with `name`.
-    ///
-    /// # Errors
-    /// If the directory of sandboxes cannot be read.
-    pub fn find(home: &Home, name: &str) -> io::Result<Option<Self>> {
-        let mut sandboxes = Self::all(home)?;
-        if let Some(index) = sandboxes
-            .iter()
-            .position(|sandbox| sandbox.spec.name == name)
-        {
-            return Ok(Some(sandboxes.swap_remove(index)));
-        }
-        sandboxes.retain(|sandbox| !name.is_empty() && sandbox.spec.id.as_str().starts_with(name));
-        Ok(if sandboxes.len() == 1 {
-            sandboxes.pop()
-        } else {
-            None
-        })
-    }
-
-    /// Returns true if a sandbox, running or not, is of the image with this manifest digest.
-    ///
-    /// # Errors
-    /// If the directory of sandboxes cannot be read.
-    pub fn any_of(home: &Home, image_digest: &str) -> io::Result<bool> {
-        let sandboxes = Self::all(home)?;
-        Ok(sandboxes
-            .iter()
-            .any(|sandbox| sandbox.spec.image_digest == image_digest))
-    }
-
     /// Returns the sandbox's directory.
     pub fn directory(&self) -> &Path {
         &self.files.directory
@@ -90,30 +32,6 @@ impl Sandbox {
             State::Running | State::Paused => read_published(&self.files).unwrap_or_else(wanted),
             State::Created | State::Stopped => wanted(),
         })
-    }
-
-    /// Returns the size that the upper disk takes on the host's disk, with its snapshots, in bytes.
-    /// This is the size of the written blocks, not of the disk.
-    ///
-    /// # Errors
-    /// If the upper disk does not exist.
-    pub fn allocated_bytes(&self) -> io::Result<u64> {
-        match UpperPool::find(&self.files)? {
-            Some(pool) => pool.allocated_bytes(),
-            None => Ok(allocated_bytes(&fs::metadata(self.files.upper())?)),
-        }
-    }
-
-    /// Returns the space that the upper disk takes as far as its files are not among `seen`, and adds them
-    /// to it: forks share files.
-    ///
-    /// # Errors
-    /// Fails as [`Sandbox::allocated_bytes`] does.
-    pub fn unseen_bytes(&self, seen: &mut SeenFiles) -> io::Result<u64> {
-        match UpperPool::find(&self.files)? {
-            Some(pool) => pool.unseen_bytes(seen),
-            None => self.allocated_bytes(),
-        }
     }
 
     /// Takes the right to start the sandbox; `None` while it is running.
@@ -138,57 +56,47 @@ impl Sandbox {
         };
         let now = Self {
             spec: Spec::read(&self.files.directory)?,
+            record_damage: None,
             files: self.files.clone(),
         };
+        now.settle_record()?;
         now.remove_unfinished(&lock);
         Ok(Some((now, lock)))
+    }
+
+    /// Makes the record and its copy whole, whichever is damaged, missing or of an earlier format.
+    /// Returns true if one was.
+    ///
+    /// # Errors
+    /// If neither can be read, or they cannot be written.
+    pub fn repair_record(&self) -> io::Result<bool> {
+        let _change = ChangeLock::take(&self.files)?;
+        let now = Self {
+            spec: Spec::read(&self.files.directory)?,
+            ..self.clone()
+        };
+        now.settle_record()
+    }
+
+    /// Does what [`repair_record`](Self::repair_record) does. The caller has the right to change the
+    /// description.
+    fn settle_record(&self) -> io::Result<bool> {
+        let is_settled = record::is_settled(&self.files, &self.spec)?;
+        if !is_settled {
+            record::write(&self.files, &self.spec)?;
+        }
+        Ok(!is_settled)
+    }
+
+    /// Returns true if the copy of the record is damaged or missing. A record of an earlier format has
+    /// none.
+    pub fn has_damaged_copy(&self) -> bool {
+        record::has_damaged_copy(&self.files, &self.spec)
     }
 
     /// Takes the right to read the sandbox's disks; `None` while it is running.
     pub(crate) fn read_lock(&self) -> io::Result<Option<ReadLock>> {
         ReadLock::take(&self.files)
-    }
-
-    /// Removes a stopped sandbox and its upper disk, durably.
-    /// If the sandbox was to be removed once it stopped, and a power cut brings it back, the next
-    /// sweep removes it.
-    ///
-    /// # Errors
-    /// If the sandbox is running, or its directory cannot be removed.
-    pub fn remove(self) -> Result<(), RemoveError> {
-        let io_error = |source| RemoveError::Io {
-            directory: self.files.directory.clone(),
-            source,
-        };
-        // Another process's sweep may be faster: a sandbox that is gone is removed.
-        let present = |result: io::Result<()>| match result {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error(error)),
-            _ => Ok(()),
-        };
-        let _lock = match Lock::take_existing(&self.files) {
-            Ok(Some(lock)) => Some(lock),
-            Ok(None) => {
-                // The lock's holder may be removing the sandbox.
-                if !fs::exists(self.files.spec()).map_err(io_error)? {
-                    return Ok(());
-                }
-                return Err(RemoveError::Running {
-                    name: self.spec.name.clone(),
-                });
-            }
-            // The sandbox is gone or almost gone: a lock that does not exist has no holder.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(io_error(error)),
-        };
-        // The description goes first, so that a removal that is cut short leaves no sandbox.
-        present(fs::remove_file(self.files.spec()))?;
-        present(remove_tree(&self.files.directory))?;
-        match self.files.directory.parent() {
-            Some(sandboxes) if !self.spec.is_removed_when_stopped() => {
-                durable_files::sync_directory(sandboxes).map_err(io_error)
-            }
-            _ => Ok(()),
-        }
     }
 
     /// Returns true if a sweep removes the sandbox, provided that it has stopped. An owner may still
@@ -221,27 +129,34 @@ impl Sandbox {
     }
 }
 
-/// Removes a directory. A process that merges generations in the background may make a file in it
-/// meanwhile: it makes no directory, so it fails once its own is gone.
-fn remove_tree(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            fs::remove_dir_all(directory)
-        }
-        removed => removed,
-    }
+/// Returns the size that an upper disk takes on the host's disk, with its snapshots and with what the sandbox
+/// began with, in bytes.
+pub(super) fn upper_allocated_bytes(files: &SandboxPaths) -> io::Result<u64> {
+    unseen_bytes(files, &mut SeenFiles::new())
 }
 
-/// Returns true if an error means that a directory describes no sandbox, not that it could not be read.
-fn is_no_sandbox(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound
-            | io::ErrorKind::NotADirectory
-            | io::ErrorKind::PermissionDenied
-            | io::ErrorKind::InvalidData
-            | io::ErrorKind::UnexpectedEof
-    )
+/// Returns the space of an upper disk as far as its files are not among `seen`, and adds them to it.
+fn unseen_bytes(files: &SandboxPaths, seen: &mut SeenFiles) -> io::Result<u64> {
+    let bytes = match UpperPool::find(files)? {
+        Some(pool) => pool.unseen_bytes(seen)?,
+        None => {
+            let upper = fs::metadata(files.upper())?;
+            seen.insert((upper.dev(), upper.ino()));
+            allocated_bytes(&upper)
+        }
+    };
+    Ok(bytes.saturating_add(unseen_base_bytes(files, seen)?))
+}
+
+/// Returns the space of what a sandbox began with, unless that is among `seen`, and adds it.
+fn unseen_base_bytes(files: &SandboxPaths, seen: &mut SeenFiles) -> io::Result<u64> {
+    let base = match fs::metadata(files.base()) {
+        Ok(base) => base,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let is_new = seen.insert((base.dev(), base.ino()));
+    Ok(if is_new { allocated_bytes(&base) } else { 0 })
 }
 
 /// Removes a directory that describes no sandbox, unless a process is creating one in it.
@@ -273,7 +188,7 @@ const CREATION_TIMEOUT: Duration = Duration::from_secs(60);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ConnectError;
+    use crate::{ConnectError, RemoveError};
 
     #[test]
     fn ports_that_the_host_chose_are_those_of_a_machine_that_runs() {
@@ -295,23 +210,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_taken_for_what_is_not_there() {
+    fn a_directory_without_a_record_is_no_sandbox() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path());
-        let sandbox = Sandbox::for_tests(&home, Spec::for_tests("a"));
+        Sandbox::for_tests(&home, Spec::for_tests("a"));
         let beside = |name: &str| home.sandboxes().join(name);
         fs::create_dir(beside("empty")).expect("made");
         fs::write(beside("file"), "").expect("written");
-        for (name, text) in [("cut", "{"), ("other", "[1]")] {
-            fs::create_dir(beside(name)).expect("made");
-            fs::write(beside(name).join("sandbox.json"), text).expect("written");
-        }
-        assert_eq!(Sandbox::all(&home).expect("listed").len(), 1);
-        // Reading a process's own memory from its start gives EIO, as a broken disk does.
-        fs::remove_file(sandbox.files.spec()).expect("removed");
-        std::os::unix::fs::symlink("/proc/self/mem", sandbox.files.spec()).expect("linked");
-        let error = Sandbox::all(&home).expect_err("unreadable").to_string();
-        assert!(error.contains("sandbox.json"), "{error}");
+        let listing = Sandbox::list(&home).expect("listed");
+        assert_eq!((listing.sandboxes.len(), listing.unreadable.len()), (1, 0));
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! One sandbox: an image, an upper disk of its own, and a machine that boots them.
 
+mod base;
 mod condition;
 mod connect;
 mod create;
 mod disk_errors;
 mod error;
 mod id;
+mod image_users;
 mod jobs;
 mod limits;
 mod list;
+mod listing;
 mod lock;
 mod machine_process;
 mod names;
@@ -16,13 +19,18 @@ mod new_disk;
 mod own;
 mod paths;
 mod pause;
+mod record;
+mod remove;
 mod rename;
 mod running;
+mod snapshot_number;
+mod space;
 mod spec;
 mod start;
 mod started_process;
 mod stop;
 mod unfinished;
+mod unreadable;
 mod update;
 mod upper;
 mod upper_pool;
@@ -32,21 +40,26 @@ pub use connect::ConnectError;
 pub use create::{CreateOptions, Resources};
 pub use error::{CreateError, RemoveError, StartError};
 pub use id::SandboxId;
+pub use image_users::ImageUsers;
 pub use jobs::{Job, JobCondition};
 pub use limits::Limits;
+pub use listing::Listing;
 pub use lock::Lock;
 pub use machine_process::MachineLock;
 pub use own::{OwnOptions, Owner};
 pub use paths::{JobPaths, SandboxPaths};
+pub use record::RecordError;
 pub use rename::RenameError;
 pub use running::Running;
 pub use spec::{Spec, Stopping, UPPER_SERIAL};
 pub use start::StartOptions;
 pub use stop::UNMOUNT_TIMEOUT;
+pub use unreadable::UnreadableSandbox;
 pub use update::{Changes, UpdateError};
 pub use upper::UpperError;
 pub use upper_pool::{AdoptError, SeenFiles, UpperPool};
 
+pub(crate) use base::{Base, note_missing as note_missing_base, share as share_base};
 pub(crate) use create::write_anonymous_volumes;
 pub(crate) use lock::{ChangeLock, ReadLock};
 pub(crate) use names::check_names;
@@ -62,6 +75,8 @@ use crate::Home;
 pub struct Sandbox {
     /// The sandbox's description, as `sandbox.json` holds it.
     pub spec: Spec,
+    /// The damage of its record, as a clause, if the description is from the copy of the record.
+    pub record_damage: Option<String>,
     pub(crate) files: SandboxPaths,
 }
 
@@ -70,6 +85,7 @@ impl Sandbox {
         let directory = home.sandboxes().join(spec.id.as_str());
         Self {
             spec,
+            record_damage: None,
             files: SandboxPaths { directory },
         }
     }

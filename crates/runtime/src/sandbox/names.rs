@@ -3,12 +3,17 @@ use std::io;
 
 use fs_err as fs;
 
-use super::{CreateError, Sandbox};
+use super::{CreateError, Sandbox, UnreadableSandbox};
 use crate::plain_name::is_plain_name;
 use crate::{Home, flock};
 
 /// Maximum length of a name, in bytes: that of a DNS label (RFC 1035).
 const LENGTH_MAX: usize = 63;
+
+/// Returns true if a sandbox may have this name.
+pub(super) fn is_name(name: &str) -> bool {
+    is_plain_name(name, LENGTH_MAX)
+}
 
 /// The right to give a sandbox a name. A name that is found free stays free while it is held.
 /// It is a lock on the directory of all sandboxes, so that it leaves no file there.
@@ -43,14 +48,18 @@ pub(crate) fn check_names<'n>(
     home: &Home,
     names: impl IntoIterator<Item = &'n str>,
 ) -> Result<(), CreateError> {
-    let sandboxes = Sandbox::all(home).map_err(|source| CreateError::Io {
+    let listing = Sandbox::list(home).map_err(|source| CreateError::Io {
         directory: home.sandboxes(),
         source,
     })?;
-    let taken = sandboxes.iter().map(|sandbox| sandbox.spec.name.as_str());
-    let mut taken: HashSet<&str> = taken.collect();
+    let taken = listing
+        .sandboxes
+        .iter()
+        .map(|sandbox| sandbox.spec.name.as_str());
+    let unreadable = listing.unreadable.iter().map(UnreadableSandbox::name);
+    let mut taken: HashSet<&str> = taken.chain(unreadable).collect();
     for name in names {
-        if !is_plain_name(name, LENGTH_MAX) {
+        if !is_name(name) {
             return Err(CreateError::InvalidName {
                 name: name.to_owned(),
             });

@@ -9,9 +9,8 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::connect::ConnectError;
-use super::create::write_spec;
 use super::lock::ChangeLock;
-use super::{Sandbox, SandboxPaths, Spec};
+use super::{Sandbox, SandboxPaths, Spec, record};
 use crate::flock;
 use crate::launch_spec::AwaitedOwner;
 
@@ -111,7 +110,7 @@ impl Sandbox {
         let mut spec = Spec::read(&self.files.directory)?;
         if spec.removed_with_owner != removed_with_owner {
             spec.removed_with_owner = removed_with_owner;
-            write_spec(&self.files, &spec)?;
+            record::write(&self.files, &spec)?;
         }
         if !self.files.has_upper()? {
             // The sandbox was removed during the write; the new file describes no sandbox.

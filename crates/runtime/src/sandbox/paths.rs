@@ -13,9 +13,20 @@ impl SandboxPaths {
         self.directory.join("sandbox.json")
     }
 
+    /// Returns the path of the copy of the description.
+    pub fn spec_copy(&self) -> PathBuf {
+        self.directory.join("sandbox.copy.json")
+    }
+
     /// Returns the path of the upper disk of a sandbox without snapshots.
     pub fn upper(&self) -> PathBuf {
         self.directory.join("upper.ext4")
+    }
+
+    /// Returns the path of the upper disk that the sandbox began with. A sandbox that began with the files of
+    /// its image has none, and the file is empty if it is not on this host.
+    pub fn base(&self) -> PathBuf {
+        self.directory.join("base.ext4")
     }
 
     /// Returns the directory of the upper disk of a sandbox that has snapshots.
@@ -102,6 +113,13 @@ impl SandboxPaths {
     /// Returns the path of the file that exists while the processes of the running sandbox are paused.
     pub fn paused(&self) -> PathBuf {
         self.written().join("paused")
+    }
+
+    /// Returns the path of the file that exists from the moment at which a sandbox without a main command
+    /// is up until its guest has shut down. If it is there and the sandbox is not running, the machine
+    /// was killed.
+    pub fn up(&self) -> PathBuf {
+        self.written().join("up")
     }
 
     /// Returns the path of the directory of the jobs.

@@ -1,16 +1,15 @@
 use std::io;
 
-use super::create::write_spec;
 use super::lock::ChangeLock;
 use super::names::Names;
-use super::{CreateError, Sandbox, Spec};
+use super::{CreateError, Sandbox, Spec, record};
 use crate::Home;
 
 /// A failure to rename a sandbox.
 #[derive(Debug, thiserror::Error)]
 pub enum RenameError {
     /// The sandbox is running, and the guest uses its name.
-    #[error("sandbox {name} is running; stop it first")]
+    #[error("cannot rename sandbox {name} while it is running")]
     Running {
         /// The sandbox's current name.
         name: String,
@@ -30,7 +29,8 @@ pub enum RenameError {
 }
 
 impl Sandbox {
-    /// Gives a stopped sandbox another name.
+    /// Gives a stopped sandbox another name. Its own name changes nothing, so that a call whose answer was lost can
+    /// be repeated.
     ///
     /// # Errors
     /// If the sandbox is running, or the name is taken or invalid.
@@ -46,10 +46,14 @@ impl Sandbox {
         };
         // Another process may have changed the description since the sandbox was found.
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
+        if spec.name == name {
+            self.spec = spec;
+            return Ok(());
+        }
         let names = Names::take(home).map_err(io_error)?;
         names.check_all([name]).map_err(RenameError::Name)?;
         spec.name = name.to_owned();
-        write_spec(&self.files, &spec).map_err(io_error)?;
+        record::write(&self.files, &spec).map_err(io_error)?;
         self.spec = spec;
         Ok(())
     }
@@ -89,6 +93,14 @@ mod tests {
         assert_eq!(seen_before.spec.cpus, 3);
         let now = found(&home).spec;
         assert_eq!((now.name.as_str(), now.cpus), ("new", 3));
+    }
+
+    #[test]
+    fn its_own_name_is_no_other_sandboxs() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        made(&home).rename(&home, "old").expect("nothing changed");
+        assert_eq!(found(&home).spec.name, "old");
     }
 
     #[test]

@@ -73,19 +73,21 @@ impl Running {
     /// [taken](Self::take_owner) first: it is dropped, and the machine ends if it was the last.
     pub fn detach(self) {}
 
-    /// Waits until the machine is off.
+    /// Waits until the machine is off, and its disks are closed.
     ///
     /// # Errors
     /// If the VMM process did not end cleanly.
     pub async fn ended(self) -> io::Result<()> {
         // The machine is kept for connected clients.
         let Self {
+            sandbox,
             mut process,
             client,
             ..
         } = self;
         drop(client);
         let status = process.wait().await?;
+        sandbox.wait_for_release().await?;
         if status.success() {
             return Ok(());
         }

@@ -1,27 +1,33 @@
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use disk_image::Filesystem;
-use fs_err as fs;
 use guest_kernel::RootFilesystems;
 use msb_network::Settings;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
+use super::record::{self, Reading};
 use super::{Limits, SandboxId, SandboxPaths};
 use crate::hostname::Hostname;
-use crate::mounts::{Layout, Mount};
+use crate::kernel_word;
+use crate::mounts::{Layout, Mount, Target};
 use crate::process::Process;
 use crate::stop_signal::StopSignal;
 use crate::volumes::VolumeUse;
-use crate::{Lifetime, RestartPolicy, RootDisk};
+use crate::{Lifetime, RestartPolicy, RootDisk, Sysctls};
 
+/// The directory that is memory if its size is given.
+const TMP: &str = "/tmp";
 /// The serial of the image disk, `/dev/vda`, which a sandbox without an overlay lacks.
 const IMAGE_SERIAL: &str = "msb-image";
 /// The serial of the upper disk, `/dev/vdb`, or `/dev/vda` without an image disk.
 pub const UPPER_SERIAL: &str = "msb-upper";
 /// The serial of the boot disk behind it, which is the kernel's root.
 const BOOT_SERIAL: &str = "msb-boot";
+/// Maximum length of a holder's working directory on the kernel's command line.
+const WORKING_DIRECTORY_LIMIT_BYTES: usize = 256;
 
 /// A sandbox's description, as `sandbox.json` in its directory holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,12 +84,19 @@ pub struct Spec {
     /// Limits inside the guest.
     #[serde(default)]
     pub limits: Limits,
+    /// Settings of the guest's kernel.
+    #[serde(default)]
+    pub sysctls: Sysctls,
     /// Signal and timeout of a stop.
     #[serde(default)]
     pub stopping: Stopping,
     /// Mounts of host directories, volumes and memory, in the order in which they are made.
     #[serde(default)]
     pub mounts: Vec<Mount>,
+    /// The highest number that a snapshot of the sandbox was given, also if that was removed; 0 if it
+    /// has had none.
+    #[serde(default)]
+    pub last_snapshot_number: u64,
 }
 
 /// Signal and timeout of a stop.
@@ -118,12 +131,18 @@ pub(crate) struct BootFiles {
 }
 
 impl Spec {
-    pub(crate) fn read(directory: &Path) -> std::io::Result<Self> {
-        let path = SandboxPaths {
-            directory: directory.to_owned(),
+    /// Reads the description in the directory of a sandbox, from its copy if the record is damaged.
+    ///
+    /// # Errors
+    /// [`NotFound`](io::ErrorKind::NotFound) if there is no sandbox, or
+    /// [`InvalidData`](io::ErrorKind::InvalidData) with a [`RecordError`](super::RecordError).
+    pub(crate) fn read(directory: &Path) -> io::Result<Self> {
+        let directory = directory.to_owned();
+        match record::read(&SandboxPaths { directory }) {
+            Reading::Missing => Err(io::ErrorKind::NotFound.into()),
+            Reading::Read(record) => Ok(record.spec),
+            Reading::Unusable(error, _) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         }
-        .spec();
-        serde_json::from_slice(&fs::read(path)?).map_err(Into::into)
     }
 
     /// Returns true if the sandbox is not kept once it has stopped and has no owner.
@@ -180,6 +199,20 @@ impl Spec {
         }
     }
 
+    /// Returns the paths at which a running sandbox shows something other than its own disk: its mounts, and
+    /// `/tmp` if that is memory.
+    pub(crate) fn covered_targets(&self) -> Vec<Target> {
+        let mut targets: Vec<_> = self
+            .mounts
+            .iter()
+            .map(|mount| mount.target.clone())
+            .collect();
+        if self.limits.tmp_bytes.is_some() {
+            targets.extend(TMP.parse());
+        }
+        targets
+    }
+
     /// Returns the named volumes that the machine uses.
     pub(crate) fn volumes(&self) -> Vec<VolumeUse> {
         let named = self.mounts.iter().filter_map(|mount| {
@@ -201,6 +234,9 @@ impl Spec {
         if self.read_only {
             words.push("msb_read_only=1".to_owned());
         }
+        if self.process.needs_holder() {
+            words.push(self.holder_word());
+        }
         if self.network.is_some() {
             words.push(network_word());
         }
@@ -208,8 +244,17 @@ impl Spec {
             words.push("msb_thrown_away=1".to_owned());
         }
         words.extend(self.limits.kernel_words());
+        words.extend(self.sysctls.kernel_word());
         words.extend(mounts);
         words
+    }
+
+    /// Returns the argument that asks for a holder, with the directory that it makes: there is no main
+    /// command to make it. A very long one is left to the first command.
+    fn holder_word(&self) -> String {
+        let directory = kernel_word::encode(&self.process.working_directory);
+        let is_short = directory.len() <= WORKING_DIRECTORY_LIMIT_BYTES;
+        format!("msb_holder={}", if is_short { &directory } else { "" })
     }
 
     /// Returns the arguments for the hostname.
@@ -250,8 +295,10 @@ impl Spec {
             hostname: None,
             read_only: false,
             limits: Limits::default(),
+            sysctls: Sysctls::default(),
             stopping: Stopping::default(),
             mounts: Vec::new(),
+            last_snapshot_number: 0,
         }
     }
 }
@@ -309,5 +356,19 @@ mod tests {
         assert!(machine.kernel_arguments.contains(&word), "{machine:?}");
         let json = serde_json::to_string(&spec).expect("written");
         assert_eq!(serde_json::from_str::<Spec>(&json).expect("read"), spec);
+    }
+
+    #[test]
+    fn a_holder_is_told_of_its_working_directory() {
+        let mut spec = Spec::for_tests("a");
+        spec.process.argv = Vec::new();
+        for (directory, word) in [
+            ("/work dir", "msb_holder=/work%20dir"),
+            ("", "msb_holder="),
+            (&format!("/{}", "x".repeat(300)), "msb_holder="),
+        ] {
+            directory.clone_into(&mut spec.process.working_directory);
+            assert_eq!(spec.holder_word(), word);
+        }
     }
 }

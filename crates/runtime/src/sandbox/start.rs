@@ -147,6 +147,7 @@ impl Sandbox {
             Err(error) => {
                 // The process may have ended by itself; it is gone in either case.
                 let _ = process.kill().await;
+                let _ = self.wait_for_release().await;
                 Err(error)
             }
         }
@@ -239,6 +240,7 @@ impl Sandbox {
         }
         untrusted_file::clear(&self.files.exit())?;
         untrusted_file::clear(&self.files.paused())?;
+        untrusted_file::clear(&self.files.up())?;
         untrusted_file::clear(&self.files.jobs())?;
         durable_files::ensure_directory(&self.files.written())?;
         // The VMM opens this log by its own path.

@@ -24,6 +24,8 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 /// watched. The interval doubles each time.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const POLL_MAX_INTERVAL: Duration = Duration::from_millis(500);
+/// The interval in which the lock is looked at once the VMM process has ended.
+const RELEASE_INTERVAL: Duration = Duration::from_millis(2);
 /// The interval in which the lock is looked at while the VMM process is watched: the lock decides,
 /// and a process that was taken over may have let it go.
 const LOOK_INTERVAL: Duration = Duration::from_secs(10);
@@ -132,6 +134,20 @@ impl Sandbox {
             pause = (pause * 2).min(POLL_MAX_INTERVAL);
         }
         Ok(())
+    }
+
+    /// Waits until the lock is free after the VMM process has ended: QEMU is a separate process, which
+    /// may take a moment to die and holds the lock until then. Also returns if the sandbox has been
+    /// started again.
+    pub(super) async fn wait_for_release(&self) -> io::Result<()> {
+        let free = async {
+            while Lock::is_held(&self.files)? && MachineProcess::find(&self.files)?.is_none() {
+                sleep(RELEASE_INTERVAL).await;
+            }
+            Ok(())
+        };
+        // A process that the host's kernel cannot end is shown as running.
+        timeout(KILL_TIMEOUT, free).await.unwrap_or(Ok(()))
     }
 
     /// Waits until the VMM process has ended, at most for `LOOK_INTERVAL`. Returns false at once if

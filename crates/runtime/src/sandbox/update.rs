@@ -3,9 +3,8 @@ use std::io;
 use ext4_writer::SIZE_MAX_BYTES;
 use fs_err as fs;
 
-use super::create::write_spec;
 use super::lock::ChangeLock;
-use super::{Sandbox, Spec};
+use super::{Sandbox, Spec, record};
 
 /// Changes that take effect at a sandbox's next start. `None` keeps the current value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -75,7 +74,7 @@ impl Sandbox {
         let _lock = self.lock().map_err(io_error)?;
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         changes.apply(&mut spec)?;
-        write_spec(&self.files, &spec).map_err(io_error)?;
+        record::write(&self.files, &spec).map_err(io_error)?;
         if !self.files.has_upper().map_err(io_error)? {
             // The sandbox stopped and was removed during the write; the new file describes no
             // sandbox.

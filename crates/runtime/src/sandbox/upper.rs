@@ -11,7 +11,7 @@ use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
 use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool};
-use crate::patches::{NewFile, PatchError, Patched, Patches};
+use crate::patches::{NewFile, OwnMounts, PatchError, Patched, Patches};
 use crate::{Home, NativeRootError, native_root};
 
 /// A failure to write an upper disk.
@@ -193,8 +193,7 @@ fn patched(
     let Ok(wanted) = below
         .clone()
         .try_map(|_| Ok::<_, Infallible>(NewFile::Bytes(Vec::new())));
-    let has_network = spec.network.is_some();
-    let patched = Patched::new(wanted, patches, has_network, spec.created_s)?;
+    let patched = Patched::new(wanted, patches, OwnMounts::new(spec), spec.created_s)?;
     if patched.needed_bytes > spec.upper_bytes {
         return Err(too_large(patched.needed_bytes, spec));
     }

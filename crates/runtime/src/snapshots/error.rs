@@ -50,7 +50,7 @@ pub enum SnapshotError {
         source: ClientError,
     },
     /// The process of the running sandbox sent something else than the state of a disk.
-    #[error("the process of sandbox {name} sent no state of its disk: {fault}")]
+    #[error("the process of sandbox {name} did not send the state of its disk: {fault}")]
     NoState {
         /// Name of the sandbox.
         name: String,
@@ -117,10 +117,10 @@ pub enum SnapshotError {
     #[error("cannot flush the writable disk")]
     Flush(#[from] FlushError),
     /// A generation cannot be given to another pool.
-    #[error("cannot give a generation of the writable disk another name")]
+    #[error("cannot rename a generation of the writable disk")]
     Share(#[from] generations::StorageError),
     /// The disk cannot be set to another state.
-    #[error("cannot set the writable disk to another state")]
+    #[error("cannot switch the writable disk to another state")]
     RollBack(#[from] generations::CreateError),
     /// A file of the sandbox cannot be read or written.
     #[error("cannot read or write the snapshots")]

@@ -72,7 +72,7 @@ impl Sandbox {
         draft: SnapshotDraft,
         can_freeze: bool,
     ) -> Result<Snapshot, SnapshotError> {
-        self.new_label(draft.name.clone())?;
+        self.new_label(draft.name.clone(), 0)?;
         let live = self.live_state(can_freeze).await?;
         let sandbox = self.clone();
         blocking(move || sandbox.keep_state(&live.state, draft, live.consistency, false)).await
@@ -88,6 +88,7 @@ impl Sandbox {
         Ok(Origin {
             spec: Spec::read(&self.files.directory)?,
             pool,
+            base: self.files.base(),
             state: live.state,
             _keeping: live.keeping,
             _stopped: None,
@@ -137,6 +138,6 @@ impl Sandbox {
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SnapshotError> + Send + 'static,
 ) -> Result<T, SnapshotError> {
-    let broken_off = |_| io::Error::other("the thread was broken off");
+    let broken_off = |_| io::Error::other("the thread was aborted");
     spawn_blocking(work).await.map_err(broken_off)?
 }

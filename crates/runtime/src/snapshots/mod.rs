@@ -63,7 +63,7 @@ impl Sandbox {
     /// If the sandbox runs, has a snapshot of this name, or its disk or the record cannot be written.
     pub fn create_snapshot(&self, draft: SnapshotDraft) -> Result<Snapshot, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
-        sandbox.new_label(draft.name.clone())?;
+        sandbox.new_label(draft.name.clone(), 0)?;
         let pool = UpperPool::adopt(&sandbox.files)?;
         let _keeping = pool.keep_generations()?;
         let state = cut_disk(&pool)?;
@@ -133,12 +133,18 @@ impl Sandbox {
     }
 
     /// Returns the name and the number of a new snapshot; without a name it gets its number.
-    fn new_label(&self, name: Option<SnapshotName>) -> Result<Label, SnapshotError> {
+    /// `last_number` is the highest number that was given.
+    fn new_label(
+        &self,
+        name: Option<SnapshotName>,
+        last_number: u64,
+    ) -> Result<Label, SnapshotError> {
         let records = Records::new(&self.files);
         let names = records.names()?;
         let readable = records.each()?.into_iter().filter_map(Result::ok);
         let newest = readable.map(|snapshot| snapshot.number).max();
-        let mut number = newest.unwrap_or(0).saturating_add(1);
+        let newest = newest.unwrap_or(0).max(last_number);
+        let mut number = newest.saturating_add(1);
         let name = name.unwrap_or_else(|| {
             // A user may have given a number as a name.
             while names.contains(&SnapshotName::numbered(number)) {
@@ -164,8 +170,11 @@ impl Sandbox {
         is_automatic: bool,
     ) -> Result<Snapshot, SnapshotError> {
         // No other process gives this name, and none takes the unfinished record for a leftover.
-        let _naming = ChangeLock::take(&self.files)?;
-        let label = self.new_label(draft.name)?;
+        let naming = ChangeLock::take(&self.files)?;
+        let last_number = self.last_snapshot_number(&naming)?;
+        let label = self.new_label(draft.name, last_number)?;
+        // The number is given before the snapshot exists, and stays given when it is removed.
+        self.give_snapshot_number(&naming, label.number)?;
         let snapshot = Snapshot {
             name: label.name,
             number: label.number,

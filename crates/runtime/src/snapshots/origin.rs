@@ -1,11 +1,15 @@
 //! The disk of a sandbox at one moment, as new sandboxes begin with it.
 
+use std::path::PathBuf;
+
 use generations::State;
 
 use super::live::blocking;
 use super::record::Records;
 use super::{SnapshotError, cut_disk};
-use crate::sandbox::{CreateError, GenerationsLock, Lock, ReadLock, SandboxPaths, UpperPool};
+use crate::sandbox::{
+    AdoptError, CreateError, GenerationsLock, Lock, ReadLock, SandboxPaths, UpperPool, share_base,
+};
 use crate::{Sandbox, Spec};
 
 /// The disk of a sandbox at one moment. Its files stay while this value lives, and if the sandbox is
@@ -16,6 +20,8 @@ pub struct Origin {
     pub spec: Spec,
     pub(super) pool: UpperPool,
     pub(super) state: State,
+    /// The path of the disk that the sandbox began with, if it has one.
+    pub(super) base: PathBuf,
     pub(super) _keeping: GenerationsLock,
     pub(super) _stopped: Option<Stopped>,
 }
@@ -60,6 +66,7 @@ impl Sandbox {
             spec: Spec::read(&self.files.directory)?,
             state: records.read(&name)?.state(records.path(&name))?,
             pool,
+            base: self.files.base(),
             _keeping: keeping,
             _stopped: stopped,
         })
@@ -71,6 +78,7 @@ impl Sandbox {
         let keeping = pool.keep_generations()?;
         Ok(Origin {
             state: cut_disk(&pool)?,
+            base: sandbox.files.base(),
             spec: sandbox.spec,
             pool,
             _keeping: keeping,
@@ -87,8 +95,9 @@ impl Origin {
 
     /// Makes the disk of a new sandbox, which begins with this one.
     pub(crate) fn write_disk(&self, files: &SandboxPaths) -> Result<(), CreateError> {
-        self.pool
-            .fork(&self.state, files)
+        let shared = share_base(&self.base, files).map_err(AdoptError::from);
+        shared
+            .and_then(|()| self.pool.fork(&self.state, files))
             .map_err(CreateError::Share)
     }
 }

@@ -3,7 +3,6 @@ use std::path::PathBuf;
 
 use fs_err as fs;
 use generations::State;
-use image_store::seal;
 use serde::{Deserialize, Serialize};
 
 use super::{Consistency, SnapshotError, SnapshotName};
@@ -17,7 +16,8 @@ const SUFFIX: &str = ".json";
 pub struct Snapshot {
     /// The name, unique in the sandbox.
     pub name: SnapshotName,
-    /// The number: each snapshot of a sandbox has a higher one than all that exist.
+    /// The number: each snapshot of a sandbox has a higher one than all before it, also if those were
+    /// removed.
     pub number: u64,
     /// Time of creation, in seconds since the epoch.
     pub created_s: u64,
@@ -124,7 +124,7 @@ impl Records {
         let path = self.path(name);
         let bytes = fs::read(&path)?;
         let damaged = |reason: String| SnapshotError::Damaged { path, reason };
-        let read: Snapshot = match seal::open(&bytes) {
+        let read: Snapshot = match sealed_records::open(&bytes) {
             Ok(read) => read,
             Err(error) => return Err(damaged(error.to_string())),
         };
@@ -143,7 +143,7 @@ impl Records {
         if let Some(parent) = self.directory.parent() {
             durable_files::sync_directory(parent)?;
         }
-        let record = seal::seal(snapshot)?;
+        let record = sealed_records::seal(snapshot)?;
         Ok(durable_files::publish_bytes(
             &self.path(&snapshot.name),
             &record,

@@ -99,7 +99,7 @@ impl Sandbox {
             // The task does not panic.
             host: host.await.unwrap_or_default(),
             guest,
-            upper_allocated_bytes: self.allocated_bytes().unwrap_or(0),
+            upper_allocated_bytes: self.upper_bytes().unwrap_or(0),
             machine: self.machine_resources().ok_or_else(|| self.starting())?,
         })
     }

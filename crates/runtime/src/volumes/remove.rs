@@ -7,6 +7,7 @@ use super::volume::io_error;
 use super::{Guard, Volume, VolumeConflict, VolumeError, VolumeUse, in_use};
 use crate::Home;
 use crate::randomness::random;
+use crate::removed_files::remove_files;
 
 impl Volume {
     /// Removes the volume and its content.
@@ -95,6 +96,7 @@ fn remains(volumes: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Removes a directory that another process may be removing too.
 fn clear(directory: &Path) -> Result<(), VolumeError> {
+    remove_files(directory);
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(io_error("remove", directory)(error))

@@ -166,18 +166,22 @@ impl Volume {
         }
     }
 
-    /// Returns the names of the sandboxes, running or not, that mount the volume.
+    /// Returns the names of the sandboxes, running or not, that mount the volume. Those whose
+    /// descriptions cannot be read are among them, because they may.
     ///
     /// # Errors
     /// If the directory of sandboxes cannot be read.
     pub fn sandboxes(&self, home: &Home) -> Result<Vec<String>, VolumeError> {
-        let sandboxes = Sandbox::all(home).map_err(io_error("list", &home.sandboxes()))?;
+        let listing = Sandbox::list(home).map_err(io_error("list", &home.sandboxes()))?;
         let of_this = |sandbox: &&Sandbox| {
             let mut mounts = sandbox.spec.mounts.iter();
             mounts.any(|mount| mount.volume() == Some(&self.spec.name))
         };
-        let of_this = sandboxes.iter().filter(of_this);
-        Ok(of_this.map(|sandbox| sandbox.spec.name.clone()).collect())
+        let of_this = listing.sandboxes.iter().filter(of_this);
+        let named = of_this.map(|sandbox| sandbox.spec.name.clone());
+        let unreadable = listing.unreadable.iter();
+        let unreadable = unreadable.map(|sandbox| sandbox.name().to_owned());
+        Ok(named.chain(unreadable).collect())
     }
 
     /// Checks that no other machine excludes the use that the sandbox `starting` wants.

@@ -2,7 +2,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{ApplyOptions, Change, CommitOptions, Diff, DiffOptions, PatchLines, Text};
+use msb_sdk::{
+    ApplyOptions, Change, CommitOptions, Diff, DiffOptions, DiscardOptions, PatchLines, Text,
+};
 use serde::{Deserialize, Serialize};
 
 use super::Nothing;
@@ -33,6 +35,10 @@ struct Between {
     new: String,
     #[serde(default)]
     paths: Vec<Text>,
+    #[serde(default)]
+    exclude: Vec<Text>,
+    #[serde(default)]
+    include: Vec<Text>,
     #[serde(default = "pauses")]
     pause: bool,
 }
@@ -40,11 +46,6 @@ struct Between {
 /// Returns the default of `pause`: the disk of a running sandbox is frozen.
 const fn pauses() -> bool {
     true
-}
-
-#[derive(Debug, Deserialize)]
-struct Discard {
-    paths: Vec<Text>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -89,7 +90,7 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::of_options("diff", of_sandbox),
         Operation::new("diff", between),
-        Operation::new("discard", discard),
+        Operation::of_options("discard", discard),
         Operation::of_options("apply", apply),
         Operation::of_options("commit", commit),
         Operation::new("count", count),
@@ -114,6 +115,8 @@ async fn between(
 ) -> Result<Answer, Failure> {
     let mut options = DiffOptions::default();
     options.paths = between.paths;
+    options.exclude = between.exclude;
+    options.include = between.include;
     options.pause = between.pause;
     let diff = client.0.diff(between.old, between.new, options).await?;
     Ok(Answer::empty().with_object(Stream::new(diff)))
@@ -121,11 +124,11 @@ async fn between(
 
 async fn discard(
     sandbox: Arc<SandboxObject>,
-    discard: Discard,
+    options: DiscardOptions,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    sandbox.0.discard(discard.paths).await?;
-    Ok(Answer::empty())
+    let discarded = sandbox.0.discard_with(options).await?;
+    Answer::with_value(&discarded)
 }
 
 async fn apply(

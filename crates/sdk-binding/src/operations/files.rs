@@ -2,7 +2,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{CopyOptions, Files, MkdirOptions, RemoveOptions, Text, WriteOptions};
+use msb_sdk::{
+    CopyOptions, Files, MkdirOptions, ReadOptions, RemoveOptions, Size, Text, WriteOptions,
+};
 use serde::Deserialize;
 
 use super::sandbox::SandboxObject;
@@ -20,12 +22,30 @@ struct OfPath {
 }
 
 #[derive(Debug, Deserialize)]
+struct Read {
+    path: Text,
+    #[serde(default)]
+    max_size: Option<Size>,
+    #[serde(default)]
+    snapshot: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
 struct Write {
     path: Text,
     #[serde(default)]
     mode: Option<u32>,
     #[serde(default)]
     parents: bool,
+}
+
+impl Write {
+    fn options(&self) -> WriteOptions {
+        let mut options = WriteOptions::default();
+        options.mode = self.mode;
+        options.parents = self.parents;
+        options
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,6 +102,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("files.read", read),
         Operation::new("files.read_stream", read_stream),
         Operation::new("files.write", write),
+        Operation::new("files.write_parts", write_parts),
         Operation::new("files.list", list),
         Operation::new("files.stat", stat),
         Operation::new("files.exists", exists),
@@ -104,9 +125,11 @@ fn files(sandbox: &SandboxObject, snapshot: Option<&str>) -> Files {
     }
 }
 
-async fn read(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    let content = files(&sandbox, of.snapshot.as_deref())
-        .read(of.path)
+async fn read(sandbox: Arc<SandboxObject>, read: Read, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let mut options = ReadOptions::default();
+    options.max_size = read.max_size;
+    let content = files(&sandbox, read.snapshot.as_deref())
+        .read_with(read.path, options)
         .await?;
     Ok(Answer::empty().with_content(vec![content]))
 }
@@ -127,13 +150,21 @@ async fn write(
     write: Write,
     content: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let mut options = WriteOptions::default();
-    options.mode = write.mode;
-    options.parents = write.parents;
+    let options = write.options();
     let content = content.into_iter().next().unwrap_or_default();
     let writing = sandbox.0.files().write_with(write.path, content, options);
     writing.await?;
     Ok(Answer::empty())
+}
+
+async fn write_parts(
+    sandbox: Arc<SandboxObject>,
+    write: Write,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let options = write.options();
+    let upload = sandbox.0.files().write_parts(write.path, options);
+    Ok(Answer::empty().with_object(Stream::new(upload)))
 }
 
 async fn list(sandbox: Arc<SandboxObject>, of: OfPath, _: Vec<Bytes>) -> Result<Answer, Failure> {

@@ -1,8 +1,10 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use msb_sdk::{Event, OutputStream, Process, Signal};
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use super::Nothing;
 use crate::failure::Failure;
@@ -19,6 +21,12 @@ impl Object for ProcessObject {
     fn close(&self) {
         self.0.close();
     }
+}
+
+#[derive(Debug, Deserialize)]
+struct Wait {
+    #[serde(default)]
+    timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -62,8 +70,16 @@ async fn next(process: Arc<ProcessObject>, _: Nothing, _: Vec<Bytes>) -> Result<
     Ok(answer.with_content(vec![bytes]))
 }
 
-async fn wait(process: Arc<ProcessObject>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    Answer::with_value(&process.0.wait().await?)
+/// Returns the exit; null if the command still runs after the timeout.
+async fn wait(process: Arc<ProcessObject>, wait: Wait, _: Vec<Bytes>) -> Result<Answer, Failure> {
+    let exit = match wait.timeout_ms {
+        None => process.0.wait().await,
+        Some(time_ms) => match timeout(Duration::from_millis(time_ms), process.0.wait()).await {
+            Ok(exit) => exit,
+            Err(_elapsed) => return Ok(Answer::empty()),
+        },
+    };
+    Answer::with_value(&exit?)
 }
 
 async fn write(

@@ -65,7 +65,8 @@ async fn list(
     Answer::with_value(&client.0.sandboxes().list(filter).await?)
 }
 
-fn opened(sandbox: Sandbox) -> Result<Answer, Failure> {
+/// Returns a sandbox as an object.
+pub(super) fn opened(sandbox: Sandbox) -> Result<Answer, Failure> {
     let value = Opened {
         id: sandbox.id(),
         name: sandbox.name(),

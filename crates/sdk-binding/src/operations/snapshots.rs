@@ -2,10 +2,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_sdk::{ForkOptions, RollbackOptions, Sandbox, SnapshotOptions};
+use msb_sdk::{BranchOptions, ForkOptions, RollbackOptions, Sandbox, SnapshotOptions};
 use serde::{Deserialize, Serialize};
 
 use super::sandbox::SandboxObject;
+use super::sandboxes::opened;
 use super::{Named, Nothing, Noticed};
 use crate::failure::Failure;
 use crate::operation::Operation;
@@ -41,6 +42,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("snapshots.export", export),
         Operation::of_options("rollback", rollback),
         Operation::of_options("fork", fork),
+        Operation::of_options("branch", branch),
     ]
 }
 
@@ -64,6 +66,14 @@ async fn fork(
         value,
         warnings: warnings.unwrap_or_default(),
     })
+}
+
+async fn branch(
+    sandbox: Arc<SandboxObject>,
+    options: BranchOptions,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    opened(sandbox.0.branch(options).await?)
 }
 
 async fn create(

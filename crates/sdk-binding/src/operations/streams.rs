@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use msb_sdk::{FileStream, Logs, StatsWatch, TarUpload};
+use msb_sdk::{FileStream, FileUpload, Logs, StatsWatch, TarUpload};
 use serde::Deserialize;
 
 use super::Nothing;
@@ -61,6 +61,14 @@ impl Object for Stream<TarUpload> {
     }
 }
 
+impl Object for Stream<FileUpload> {
+    const KIND: &'static str = "file-upload";
+
+    fn close(&self) {
+        Self::close(self);
+    }
+}
+
 impl Object for Stream<StatsWatch> {
     const KIND: &'static str = "stats-watch";
 
@@ -84,6 +92,9 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("write", write_tar),
         Operation::new("finish", finish_tar),
         Operation::new("close", close_tar),
+        Operation::new("write", write_file),
+        Operation::new("finish", finish_file),
+        Operation::new("close", close_file),
     ]
 }
 
@@ -168,6 +179,41 @@ async fn finish_tar(
 
 async fn close_tar(
     upload: Arc<Stream<TarUpload>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    upload.close();
+    Ok(Answer::empty())
+}
+
+async fn write_file(
+    upload: Arc<Stream<FileUpload>>,
+    _: Nothing,
+    content: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let upload = upload
+        .open()
+        .ok_or_else(|| Failure::closed("file-upload"))?;
+    for bytes in content {
+        upload.write(bytes).await?;
+    }
+    Ok(Answer::empty())
+}
+
+async fn finish_file(
+    upload: Arc<Stream<FileUpload>>,
+    _: Nothing,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let upload = upload
+        .open()
+        .ok_or_else(|| Failure::closed("file-upload"))?;
+    upload.finish().await?;
+    Ok(Answer::empty())
+}
+
+async fn close_file(
+    upload: Arc<Stream<FileUpload>>,
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {

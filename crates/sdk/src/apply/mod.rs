@@ -4,12 +4,13 @@ mod options;
 
 use std::path::PathBuf;
 
-use msb_runtime::{ApplyError, Diff as DiskDiff, DiffSide, HostAction, HostChanges};
+use msb_runtime::{ApplyError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked};
 use serde::Serialize;
 
 pub use options::ApplyOptions;
 
 use crate::diff::find;
+use crate::unfinished::Effect;
 use crate::{ChangeKind, Error, Operation, Sandbox, Text};
 
 /// Changes that were put into a directory of the host, or would be.
@@ -21,6 +22,36 @@ pub struct Applied {
     pub changes: Vec<AppliedChange>,
     /// Paths in the directory of changed sockets, which are left out.
     pub sockets: Vec<Text>,
+    /// Paths in the sandbox of the repositories of git, `.git`, whose changes are left out: none of the
+    /// chosen paths leads into them.
+    pub left_out: Vec<Text>,
+    /// The changes that have an effect beyond their files.
+    pub marked: Vec<MarkedChange>,
+}
+
+/// A change that has an effect beyond its file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct MarkedChange {
+    /// The path in the directory of the host, without a leading slash.
+    pub path: Text,
+    /// The path in the sandbox, with a leading slash.
+    pub sandbox_path: Text,
+    /// The effect, as a clause.
+    pub effect: String,
+    /// True if the change is applied only once its path is accepted ([`ApplyOptions::accept`]).
+    pub needs_acceptance: bool,
+}
+
+impl MarkedChange {
+    fn new(marked: &Marked) -> Self {
+        Self {
+            path: marked.path.clone().into(),
+            sandbox_path: marked.sandbox_path.clone().into(),
+            effect: marked.effect.to_string(),
+            needs_acceptance: marked.needs_acceptance,
+        }
+    }
 }
 
 /// A change of a file of the host.
@@ -36,14 +67,14 @@ pub struct AppliedChange {
 impl Applied {
     /// Returns the paths of the sockets on one line each.
     pub fn quoted_sockets(&self) -> impl Iterator<Item = String> + '_ {
-        self.sockets.iter().map(crate::diff::quoted)
+        self.sockets.iter().map(Text::quoted)
     }
 }
 
 impl AppliedChange {
-    /// Returns the path on one line, as [`Change::quoted_path`](crate::Change::quoted_path) does.
+    /// Returns the path on one line, as [`Text::quoted`] does.
     pub fn quoted_path(&self) -> String {
-        crate::diff::quoted(&self.path)
+        self.path.quoted()
     }
 }
 
@@ -77,32 +108,34 @@ impl Sandbox {
         directory: impl Into<PathBuf>,
         options: ApplyOptions,
     ) -> Operation<Applied> {
-        let (handle, directory) = (self.handle(), directory.into());
-        Operation::new(async move {
-            let apply = options.apply();
-            let paths = apply.scope(&options.paths())?;
-            let (shared, pause) = (&handle.shared, options.pause);
-            let base = match options.base {
-                Some(base) => {
-                    let finding = shared.with_home(move |shared| find(shared, &base)).await;
-                    Some(finding?.side(shared, pause).await?)
-                }
-                None => None,
-            };
-            let new = shared.at_rest(&handle.stored(), pause).await?;
-            let applying = shared.with_home(move |shared| {
-                let home = shared.home();
-                let diff = match base {
-                    Some(old) => {
-                        DiskDiff::between(home, old, DiffSide::Sandbox(Box::new(new)), &paths)?
+        let directory = directory.into();
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                let (apply, scope) = options.apply()?;
+                let (shared, pause) = (&handle.shared, options.pause);
+                let base = match options.base {
+                    Some(base) => {
+                        let finding = shared.with_home(move |shared| find(shared, &base)).await;
+                        Some(finding?.side(shared, pause).await?)
                     }
-                    None => DiskDiff::of_sandbox(home, new, &paths)?,
+                    None => None,
                 };
-                let planned = HostChanges::plan(&diff, &directory, apply)?;
-                run(&planned, options.dry_run)
-            });
-            applying.await
-        })
+                let stored = handle.stored();
+                let at_rest = shared.at_rest_or_snapshot(&stored, options.snapshot, pause);
+                let new = at_rest.await?;
+                let applying = shared.with_home(move |shared| {
+                    let home = shared.home();
+                    let diff = match base {
+                        Some(old) => {
+                            DiskDiff::between(home, old, DiffSide::Sandbox(Box::new(new)), &scope)?
+                        }
+                        None => DiskDiff::of_sandbox(home, new, &scope)?,
+                    };
+                    let planned = HostChanges::plan(&diff, &directory, apply)?;
+                    run(&planned, options.dry_run)
+                });
+                applying.await
+            })
     }
 }
 
@@ -110,7 +143,7 @@ fn run(planned: &HostChanges<'_>, dry_run: bool) -> Result<Applied, Error> {
     if !dry_run || !planned.conflicts().is_empty() {
         planned
             .run()
-            .map_err(|error| with_conflicts(error, planned))?;
+            .map_err(|error| with_reasons(error, planned))?;
     }
     let steps = planned.steps().iter().filter(|step| !step.is_implied);
     let changes = steps.map(|step| AppliedChange {
@@ -121,17 +154,26 @@ fn run(planned: &HostChanges<'_>, dry_run: bool) -> Result<Applied, Error> {
             HostAction::Remove => ChangeKind::Deleted,
         },
     });
-    let sockets = planned.sockets().iter();
+    let texts = |paths: &[Vec<u8>]| paths.iter().cloned().map(Text::from).collect();
     Ok(Applied {
         changes: changes.collect(),
-        sockets: sockets.map(|path| Text::from(path.clone())).collect(),
+        sockets: texts(planned.sockets()),
+        left_out: texts(planned.left_out()),
+        marked: planned.marked().iter().map(MarkedChange::new).collect(),
     })
 }
 
-/// Returns the error with the conflicts as one of its details.
-fn with_conflicts(error: ApplyError, planned: &HostChanges<'_>) -> Error {
+/// Returns the error with the conflicts, or with the changes that are not accepted, as one of its details.
+fn with_reasons(error: ApplyError, planned: &HostChanges<'_>) -> Error {
     let is_conflict = matches!(error, ApplyError::Conflicts { .. });
+    let is_unaccepted = matches!(error, ApplyError::Unaccepted { .. });
     let error = Error::from(error);
+    if is_unaccepted {
+        let marked = planned.marked().iter();
+        let unaccepted = marked.filter(|marked| marked.needs_acceptance);
+        let unaccepted: Vec<_> = unaccepted.map(MarkedChange::new).collect();
+        return error.with_detail("marked", serde_json::json!(unaccepted));
+    }
     if !is_conflict {
         return error;
     }

@@ -1,6 +1,8 @@
+use msb_runtime::ChangeScope;
 use serde::{Deserialize, Serialize};
 
-use crate::Text;
+use crate::diff::{bytes, scope};
+use crate::{Error, Text};
 
 /// Options of changes that are put into a directory of the host.
 ///
@@ -17,11 +19,20 @@ pub struct ApplyOptions {
     /// The paths in the sandbox whose changes are applied, with everything below them; everything
     /// if there are none. Symlinks are not followed.
     pub paths: Vec<Text>,
+    /// Patterns of paths whose changes are left out, as gitignore has them.
+    pub exclude: Vec<Text>,
+    /// Patterns of the only paths whose changes are applied; all paths if there are none.
+    pub include: Vec<Text>,
+    /// Paths in the sandbox at and below which changes are applied that make programs of the host run
+    /// commands, such as `.envrc`. Others are refused.
+    pub accept: Vec<Text>,
     /// The sandbox's directory that the host's directory stands for; the root if `None`. Changes
     /// outside of it are left out.
     pub from: Option<Text>,
-    /// The sandbox or image that the sandbox is compared with; its own image if `None`.
+    /// The sandbox, snapshot or image that the sandbox is compared with; what it began with if `None`.
     pub base: Option<String>,
+    /// The name of a snapshot of the sandbox, which is applied instead of the sandbox as it is.
+    pub snapshot: Option<String>,
     /// True if owners, setuid and setgid bits, and file capabilities are applied too, which takes
     /// root.
     pub owner: bool,
@@ -35,8 +46,12 @@ impl Default for ApplyOptions {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
+            exclude: Vec::new(),
+            include: Vec::new(),
+            accept: Vec::new(),
             from: None,
             base: None,
+            snapshot: None,
             owner: false,
             dry_run: false,
             pause: true,
@@ -49,6 +64,34 @@ impl ApplyOptions {
     #[must_use]
     pub fn path(mut self, path: impl Into<Text>) -> Self {
         self.paths.push(path.into());
+        self
+    }
+
+    /// Adds a pattern of paths whose changes are left out.
+    #[must_use]
+    pub fn exclude(mut self, pattern: impl Into<Text>) -> Self {
+        self.exclude.push(pattern.into());
+        self
+    }
+
+    /// Adds a pattern of the paths whose changes are applied.
+    #[must_use]
+    pub fn include(mut self, pattern: impl Into<Text>) -> Self {
+        self.include.push(pattern.into());
+        self
+    }
+
+    /// Adds a path at and below which changes are applied that make programs of the host run commands.
+    #[must_use]
+    pub fn accept(mut self, path: impl Into<Text>) -> Self {
+        self.accept.push(path.into());
+        self
+    }
+
+    /// Applies a snapshot instead of the sandbox as it is.
+    #[must_use]
+    pub fn snapshot(mut self, snapshot: impl Into<String>) -> Self {
+        self.snapshot = Some(snapshot.into());
         self
     }
 
@@ -87,16 +130,19 @@ impl ApplyOptions {
         self
     }
 
-    pub(super) fn paths(&self) -> Vec<Vec<u8>> {
-        let paths = self.paths.iter();
-        paths.map(|path| path.as_bytes().to_vec()).collect()
-    }
-
-    pub(super) fn apply(&self) -> msb_runtime::ApplyOptions {
+    /// Returns the options of the library, and the changes that are compared.
+    pub(super) fn apply(&self) -> Result<(msb_runtime::ApplyOptions, ChangeScope), Error> {
         let from = self.from.as_ref();
-        msb_runtime::ApplyOptions {
+        let chosen = bytes(&self.paths);
+        let mut scope = scope(Vec::new(), &self.exclude, &self.include)?;
+        let apply = msb_runtime::ApplyOptions {
             from: from.map_or_else(Vec::new, |path| path.as_bytes().to_vec()),
             keep_owner: self.owner,
-        }
+            filter: scope.filter.clone(),
+            accepted: bytes(&self.accept),
+            chosen,
+        };
+        scope.paths = apply.scope(&apply.chosen)?;
+        Ok((apply, scope))
     }
 }

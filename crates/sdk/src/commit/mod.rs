@@ -9,14 +9,19 @@ use std::time::Duration;
 use image_import::{NewImage, OpenBlob};
 use image_store::origin::Origin;
 use image_store::{ImageDocuments, ImageLease, LayerDescriptor, Store, StoredImage};
-use msb_runtime::{LayerLimits, Sandbox as StoredSandbox, SandboxAtRest, SandboxLayer};
+use msb_runtime::{
+    LayerChoice, LayerLimits, Sandbox as StoredSandbox, SandboxAtRest, SandboxLayer,
+};
 use oci_image::{ChildConfig, Descriptor, Reference, media_type};
 use oci_layers::{Limit, Limits};
 use serde::Serialize;
 
 pub use options::CommitOptions;
 
+use crate::diff::scope;
+use crate::sandboxes::missing_image;
 use crate::shared::Shared;
+use crate::unfinished::Effect;
 use crate::{Error, ErrorKind, Operation, Sandbox};
 
 /// The `created_by` of a committed image's step.
@@ -67,69 +72,75 @@ impl Sandbox {
     /// in the sandbox cannot be written, the image exists, and the next commit has this one's
     /// changes too. For a running sandbox also the errors of [`Sandbox::diff`].
     pub fn commit(&self, name: impl Into<String>, options: CommitOptions) -> Operation<Committed> {
-        let (handle, name) = (self.handle(), name.into());
-        Operation::new(async move {
-            let name = parse(&name)?;
-            let mut child = options.child()?;
-            let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
-            let (stored, shared) = (handle.stored(), &handle.shared);
-            let store = shared.with_home(Shared::store).await?;
-            let is_snapshot = options.snapshot.is_some();
-            let snapshot = options.snapshot.clone();
-            let at_rest = shared.at_rest_or_snapshot(&stored, snapshot, options.pause);
-            let at_rest = at_rest.await?;
-            let epoch = options.source_date_epoch;
-            let planning = {
-                let (stored, store) = (stored.clone(), store.clone());
-                let limits = LayerLimits {
-                    bytes: limits.get(Limit::LayerBytes),
-                    time: Duration::from_secs(limits.get(Limit::LayerTime)),
-                };
-                shared.with_home(move |shared| {
-                    let base = if is_snapshot {
-                        own_image(&stored, &store)?
-                    } else {
-                        base(&stored, &store)?
+        let name = name.into();
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                let name = parse(&name)?;
+                let mut child = options.child()?;
+                let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
+                let (stored, shared) = (handle.stored(), &handle.shared);
+                let store = shared.with_home(Shared::store).await?;
+                let is_snapshot = options.snapshot.is_some();
+                let snapshot = options.snapshot.clone();
+                let at_rest = shared.at_rest_or_snapshot(&stored, snapshot, options.pause);
+                let at_rest = at_rest.await?;
+                let epoch = options.source_date_epoch;
+                let filter = scope(Vec::new(), &options.exclude, &options.include)?.filter;
+                let planning = {
+                    let (stored, store) = (stored.clone(), store.clone());
+                    let limits = LayerLimits {
+                        bytes: limits.get(Limit::LayerBytes),
+                        time: Duration::from_secs(limits.get(Limit::LayerTime)),
                     };
-                    plan(shared, at_rest, (base, &store), epoch, limits)
+                    shared.with_home(move |shared| {
+                        let base = if is_snapshot {
+                            own_image(&stored, &store)?
+                        } else {
+                            base(&stored, &store)?
+                        };
+                        let choice = LayerChoice {
+                            filter: &filter,
+                            latest_mtime_s: epoch,
+                        };
+                        plan(shared, at_rest, (base, &store), choice, limits)
+                    })
+                };
+                let Planned {
+                    base,
+                    _lease,
+                    is_committed,
+                    documents,
+                    layer,
+                } = planning.await?;
+                child.layer = (!layer.is_empty()).then(|| layer.diff_id());
+                let is_known = is_committed && child.layer.is_none() && !options.has_changes();
+                let digest = if is_known {
+                    let digest = base.record.manifest_digest;
+                    let tagged = store.tag(&digest.to_string(), &name).await;
+                    tagged.map_err(|error| shared.in_home(Error::from(error)))?;
+                    digest
+                } else {
+                    let config = child.config(&documents.config)?;
+                    let parts = (config, documents.layers);
+                    let image = new_image(&base, parts, &layer, &child, name.clone());
+                    let added = add(&store, &image, &limits).await;
+                    let added = added.map_err(|error| shared.in_home(error))?;
+                    added.record.manifest_digest
+                };
+                if !is_snapshot {
+                    let noting = shared.with_home(move |_| stored.note_committed_image(digest));
+                    noting.await?;
+                }
+                let (notes, notes_total) = layer.notes();
+                Ok(Committed {
+                    digest: digest.to_string(),
+                    name: name.canonical().to_string(),
+                    layer: child.layer.map(|layer| layer.to_string()),
+                    layer_bytes: child.layer.map_or(0, |_| layer.size_bytes()),
+                    notes: notes.iter().map(ToString::to_string).collect(),
+                    notes_total,
                 })
-            };
-            let Planned {
-                base,
-                _lease,
-                is_committed,
-                documents,
-                layer,
-            } = planning.await?;
-            child.layer = (!layer.is_empty()).then(|| layer.diff_id());
-            let is_known = is_committed && child.layer.is_none() && !options.has_changes();
-            let digest = if is_known {
-                let digest = base.record.manifest_digest;
-                let tagged = store.tag(&digest.to_string(), &name).await;
-                tagged.map_err(|error| shared.in_home(Error::from(error)))?;
-                digest
-            } else {
-                let config = child.config(&documents.config)?;
-                let parts = (config, documents.layers);
-                let image = new_image(&base, parts, &layer, &child, name.clone());
-                let added = add(&store, &image, &limits).await;
-                let added = added.map_err(|error| shared.in_home(error))?;
-                added.record.manifest_digest
-            };
-            if !is_snapshot {
-                let noting = shared.with_home(move |_| stored.note_committed_image(digest));
-                noting.await?;
-            }
-            let (notes, notes_total) = layer.notes();
-            Ok(Committed {
-                digest: digest.to_string(),
-                name: name.canonical().to_string(),
-                layer: child.layer.map(|layer| layer.to_string()),
-                layer_bytes: child.layer.map_or(0, |_| layer.size_bytes()),
-                notes: notes.iter().map(ToString::to_string).collect(),
-                notes_total,
             })
-        })
     }
 }
 
@@ -148,12 +159,12 @@ fn plan(
     shared: &Shared,
     sandbox: SandboxAtRest,
     ((base, is_committed), store): ((StoredImage, bool), &Store),
-    latest_mtime_s: Option<i64>,
+    choice: LayerChoice<'_>,
     limits: LayerLimits,
 ) -> Result<Planned, Error> {
     let lease = store.lease(&base)?;
     let documents = store.documents(&base.record)?;
-    let layer = SandboxLayer::new(shared.home(), sandbox, &base, latest_mtime_s, limits)?;
+    let layer = SandboxLayer::new(shared.home(), sandbox, &base, choice, limits)?;
     Ok(Planned {
         base,
         _lease: lease,
@@ -177,7 +188,9 @@ fn base(sandbox: &StoredSandbox, store: &Store) -> Result<(StoredImage, bool), E
 
 /// Returns the image that the sandbox was created of, and false: it was not made of the sandbox.
 fn own_image(sandbox: &StoredSandbox, store: &Store) -> Result<(StoredImage, bool), Error> {
-    Ok((store.find(&sandbox.spec.image_digest)?, false))
+    let image = store.find(&sandbox.spec.image_digest);
+    let image = image.map_err(|error| missing_image(&sandbox.spec, error))?;
+    Ok((image, false))
 }
 
 fn new_image(
@@ -226,7 +239,7 @@ fn parse(name: &str) -> Result<Reference, Error> {
     })?;
     if parsed.digest().is_some() {
         let name = parsed.familiar();
-        let message = format!("cannot name an image {name}: a name with a digest cannot be given");
+        let message = format!("cannot name an image {name}: the name must not contain a digest");
         return Err(Error::invalid(message).with_hint("leave out the digest, and add a tag"));
     }
     Ok(parsed)

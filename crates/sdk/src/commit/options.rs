@@ -3,7 +3,7 @@ use oci_image::{ChildConfig, Instruction, InvalidInstruction};
 use serde::{Deserialize, Serialize};
 
 use super::CREATED_BY;
-use crate::Error;
+use crate::{Error, Text};
 
 /// Options of an image that is made of a sandbox.
 ///
@@ -27,6 +27,10 @@ pub struct CommitOptions {
     /// The time of creation, in seconds since the epoch; now if `None`. Later modification times of
     /// files are replaced by it, so that the same changes make the same image.
     pub source_date_epoch: Option<i64>,
+    /// Patterns of paths whose changes are not in the image, as gitignore has them.
+    pub exclude: Vec<Text>,
+    /// Patterns of the only paths whose changes are in the image; all paths if there are none.
+    pub include: Vec<Text>,
     /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
     pub pause: bool,
     /// The name of a snapshot of the sandbox, which the image is made of instead of the sandbox as it
@@ -41,6 +45,8 @@ impl Default for CommitOptions {
             author: None,
             changes: Vec::new(),
             source_date_epoch: None,
+            exclude: Vec::new(),
+            include: Vec::new(),
             pause: true,
             snapshot: None,
         }
@@ -73,6 +79,20 @@ impl CommitOptions {
     #[must_use]
     pub const fn source_date_epoch(mut self, seconds: i64) -> Self {
         self.source_date_epoch = Some(seconds);
+        self
+    }
+
+    /// Adds a pattern of paths whose changes are not in the image.
+    #[must_use]
+    pub fn exclude(mut self, pattern: impl Into<Text>) -> Self {
+        self.exclude.push(pattern.into());
+        self
+    }
+
+    /// Adds a pattern of the paths whose changes are in the image.
+    #[must_use]
+    pub fn include(mut self, pattern: impl Into<Text>) -> Self {
+        self.include.push(pattern.into());
         self
     }
 

@@ -73,27 +73,33 @@ impl ChangeKind {
     }
 }
 
+impl From<tree_diff::ChangeKind> for ChangeKind {
+    fn from(kind: tree_diff::ChangeKind) -> Self {
+        match kind {
+            tree_diff::ChangeKind::Added => Self::Added,
+            tree_diff::ChangeKind::Changed(_) => Self::Changed,
+            tree_diff::ChangeKind::Deleted => Self::Deleted,
+        }
+    }
+}
+
 impl Change {
-    /// Returns the path on one line: unchanged if it is UTF-8 without control characters, otherwise
-    /// quoted as git quotes it. A path that begins with a quotation mark is quoted.
+    /// Returns the path on one line, as [`Text::quoted`] does.
     pub fn quoted_path(&self) -> String {
-        quoted(&self.path)
+        self.path.quoted()
     }
 
     pub(super) fn new(found: &DiskDiff, change: &tree_diff::Change) -> Self {
-        let (kind, changed) = match change.kind {
-            tree_diff::ChangeKind::Added => (ChangeKind::Added, Vec::new()),
-            tree_diff::ChangeKind::Changed(differences) => {
-                (ChangeKind::Changed, differences.names().collect())
-            }
-            tree_diff::ChangeKind::Deleted => (ChangeKind::Deleted, Vec::new()),
+        let changed = match change.kind {
+            tree_diff::ChangeKind::Changed(differences) => differences.names().collect(),
+            _ => Vec::new(),
         };
         let name = change.path.rsplit(|&byte| byte == b'/').next();
         let name = name.unwrap_or_default();
         let file = |file: msb_runtime::ChangedFile<'_>| ChangedFile::new(name, &file);
         Self {
             path: Text::from(&change.path[..]),
-            kind,
+            kind: change.kind.into(),
             changed,
             old: found.old_file(change).map(file),
             new: found.new_file(change).map(file),
@@ -113,17 +119,6 @@ impl ChangedFile {
         Self {
             info: FileInfo::new(name, &file.stat),
             xattrs: xattrs.collect(),
-        }
-    }
-}
-
-/// Returns a path on one line.
-pub(crate) fn quoted(path: &Text) -> String {
-    match path.as_str() {
-        Some(path) if !path.chars().any(char::is_control) => path.to_owned(),
-        _ => {
-            let quoted = tree_diff::quoted(path.as_bytes());
-            String::from_utf8_lossy(&quoted).into_owned()
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Changes of a sandbox, and differences between sandboxes and images.
 
 mod change;
+mod discard;
 mod options;
 mod patch;
 
@@ -9,14 +10,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use image_store::StoredImage;
 use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox, SandboxAtRest};
 
-pub(crate) use change::quoted;
 pub use change::{Change, ChangeKind, ChangedFile, Xattr};
+pub use discard::{DiscardOptions, DiscardedChange};
 pub use options::DiffOptions;
+pub(crate) use options::{bytes, scope};
 pub use patch::{Patch, PatchLines};
 
 use crate::operation::blocking;
 use crate::shared::Shared;
-use crate::{Error, ErrorKind, Msb, Operation, Sandbox, Text};
+use crate::unfinished::Effect;
+use crate::{Error, ErrorKind, Msb, Operation, Sandbox};
 
 /// The differences between two root filesystems. Neither of them can be started while this value
 /// lives, if it is a stopped sandbox's.
@@ -111,22 +114,23 @@ impl Msb {
                     format!("name the snapshot as a side, SANDBOX@{snapshot}, not in the options");
                 return Err(Error::invalid(message));
             }
+            let scope = options.scope()?;
             let finding = shared.with_home(move |shared| {
                 Ok::<_, Error>((find(shared, &old)?, find(shared, &new)?))
             });
             let (old, new) = finding.await?;
             let old = old.side(&shared, options.pause).await?;
             let new = new.side(&shared, options.pause).await?;
-            let comparing = shared.with_home(move |shared| {
-                DiskDiff::between(shared.home(), old, new, &options.paths())
-            });
+            let comparing =
+                shared.with_home(move |shared| DiskDiff::between(shared.home(), old, new, &scope));
             comparing.await.map(Diff::new)
         })
     }
 }
 
 impl Sandbox {
-    /// Compares the sandbox with its image: what was added, changed and deleted in it.
+    /// Compares the sandbox with what it began with: its image, with the files that were copied and written
+    /// before its first boot. The changes are what was added, changed and deleted since.
     ///
     /// If it runs, its guest syncs the writable disk and keeps it frozen while the disk is copied, for
     /// at most 60 s; processes that write to it wait meanwhile. The copy is what is compared, and it
@@ -150,52 +154,20 @@ impl Sandbox {
     /// copy, and [`Busy`](ErrorKind::Busy) if the guest did not keep the disk frozen until it was
     /// copied.
     pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
-        let handle = self.handle();
-        Operation::new(async move {
-            let snapshot = options.snapshot.clone();
-            let at_rest = handle
-                .shared
-                .at_rest_or_snapshot(&handle.stored(), snapshot, options.pause)
-                .await?;
-            let comparing = handle.shared.with_home(move |shared| {
-                DiskDiff::of_sandbox(shared.home(), at_rest, &options.paths())
-            });
-            comparing.await.map(Diff::new)
-        })
-    }
-
-    /// Takes back all changes of the stopped sandbox at and below these paths: they are then what the
-    /// image has. Everything else stays as it is. Symlinks are not followed.
-    ///
-    /// ```no_run
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// sandbox.discard(["/etc", "/usr/share/doc"]).await
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning),
-    /// [`InvalidArgument`](ErrorKind::InvalidArgument) if there is no path, or a path is in a
-    /// directory that the sandbox deleted or replaced, or
-    /// [`OutOfSpace`](ErrorKind::OutOfSpace). The sandbox is unchanged then.
-    pub fn discard<P: Into<Text>>(&self, paths: impl IntoIterator<Item = P>) -> Operation<()> {
-        let paths = paths
-            .into_iter()
-            .map(|path| path.into().as_bytes().to_vec());
-        let paths: Vec<Vec<u8>> = paths.collect();
-        let handle = self.handle();
-        Operation::new(async move {
-            if paths.is_empty() {
-                return Err(Error::invalid(
-                    "no path to discard changes of; / is all of them",
-                ));
-            }
-            let stored = handle.stored();
-            let discarding = handle
-                .shared
-                .with_home(move |shared| stored.discard(shared.home(), &paths));
-            discarding.await
-        })
+        // The thread that compares keeps the sandbox from starting.
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                let scope = options.scope()?;
+                let snapshot = options.snapshot.clone();
+                let at_rest = handle
+                    .shared
+                    .at_rest_or_snapshot(&handle.stored(), snapshot, options.pause)
+                    .await?;
+                let comparing = handle
+                    .shared
+                    .with_home(move |shared| DiskDiff::of_sandbox(shared.home(), at_rest, &scope));
+                comparing.await.map(Diff::new)
+            })
     }
 }
 
@@ -263,7 +235,7 @@ mod tests {
         let refused = sandbox.diff(DiffOptions::default().pause(false)).await;
         let error = refused.expect_err("it is running");
         assert_eq!(error.kind(), ErrorKind::SandboxRunning);
-        let hint = error.hint().expect("a hint");
+        let hint = error.hint_for(crate::Face::CommandLine).expect("a hint");
         assert!(hint.contains("msb stop web"), "{hint}");
         drop(lock);
     }

@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::distribution::Distribution;
-use super::{Finding, Severity, diagnose};
+use super::{Finding, Severity, diagnose, records};
 use crate::Error;
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -35,8 +35,11 @@ pub(crate) async fn fix(shared: Arc<Shared>) -> Result<Vec<Fix>, Error> {
     let before = diagnose(Arc::clone(&shared)).await?;
     // Closes the home; what this cannot repair is among the findings that follow.
     let is_closed = shared.ready().await.is_ok();
+    let repairing = Arc::clone(&shared);
+    let repaired = blocking(move || Ok::<_, Error>(records::repair(&repairing))).await?;
     let after = diagnose(Arc::clone(&shared)).await?;
     let mut fixes = done(&before, &after, is_closed);
+    fixes.extend(repaired);
     let open = blocking(move || Ok::<_, Error>(open(&shared, &after))).await?;
     fixes.extend(open);
     Ok(fixes)

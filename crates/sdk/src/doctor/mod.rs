@@ -2,6 +2,7 @@
 
 mod distribution;
 mod fixes;
+mod records;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -75,6 +76,7 @@ fn of_host(shared: &Shared, program: Option<&Path>) -> Vec<Finding> {
     let findings = msb_runtime::diagnose(shared.home(), &backends.all(), kernel, program);
     let mut findings: Vec<Finding> = findings.into_iter().map(Into::into).collect();
     findings.push(credentials().into());
+    findings.extend(records::findings(shared));
     findings
 }
 
@@ -92,7 +94,7 @@ fn program(found: Result<std::path::PathBuf, Error>) -> Finding {
             subject,
             level: Severity::Broken,
             finding: error.message().to_owned(),
-            remedy: error.hint(),
+            remedy: error.hint_for(crate::Face::CommandLine),
         },
     }
 }

@@ -32,17 +32,9 @@ pub(crate) fn line(error: &(dyn StdError + 'static)) -> String {
     printable(&line)
 }
 
-/// Returns `text` on one line, with control characters escaped.
+/// Returns `text` on one line, with hidden characters escaped.
 pub(crate) fn printable(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
+    terminal_text::escaped(text).into_owned()
 }
 
 #[cfg(test)]
@@ -51,6 +43,9 @@ mod tests {
 
     #[test]
     fn a_line_is_printable() {
-        assert_eq!(printable("\u{1b}[31mno\nreally"), "\\u{1b}[31mno\\nreally");
+        assert_eq!(
+            printable("\u{1b}[31mno\nreally\u{202e}"),
+            "\\u{1b}[31mno\\nreally\\u{202e}"
+        );
     }
 }

@@ -6,6 +6,7 @@ use std::io;
 use serde_json::Map;
 
 use super::chain::{causes, line, printable};
+use super::hint::Hint;
 use super::meaning::Meaning;
 use super::{Error, ErrorKind, Inner, command, exit_code, files, images, machine, sandboxes};
 
@@ -22,6 +23,11 @@ fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
 /// Returns the meaning of an error of the host's kernel. A missing file has none: only the
 /// operation knows whose it is.
 fn of_io(error: &io::Error) -> Option<Meaning> {
+    // The error inside of another one does not appear among the causes.
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
+    if let Some(record) = inner {
+        return Some(sandboxes::of_record(record));
+    }
     Some(Meaning::new(match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::OutOfSpace,
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
@@ -62,8 +68,8 @@ impl Error {
         for (key, value) in all.details {
             details.entry(key).or_insert(value);
         }
-        let mut hints: Vec<String> = Vec::new();
-        for hint in all.hints.iter().map(|hint| printable(hint)) {
+        let mut hints: Vec<Hint> = Vec::new();
+        for hint in all.hints {
             if !hints.contains(&hint) {
                 hints.push(hint);
             }
@@ -161,6 +167,7 @@ converted! {
         msb_runtime::InvalidHostname,
         msb_runtime::InvalidSnapshotName,
         msb_runtime::InvalidVolumeName,
+        msb_runtime::SysctlError,
         msb_runtime::UlimitError,
         msb_runtime::network::InvalidPublish,
         msb_runtime::network::InvalidRule,

@@ -7,6 +7,7 @@ use msb_runtime::{ConnectError, CopyError, FilesError};
 
 use super::ErrorKind;
 use super::command::of_client;
+use super::hint::Hint;
 use super::meaning::Meaning;
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
@@ -34,7 +35,7 @@ fn of_files(error: &FilesError) -> Option<Meaning> {
         }
         FilesError::Stopped { name } => Meaning::new(ErrorKind::NotRunning)
             .detail("name", name.as_str())
-            .hint(Some(format!("start it with msb start {name}"))),
+            .hint(Some(Hint::start(name))),
         FilesError::Snapshot { name } => {
             Meaning::new(ErrorKind::InvalidArgument).detail("name", name.as_str())
         }
@@ -42,7 +43,10 @@ fn of_files(error: &FilesError) -> Option<Meaning> {
             Meaning::new(ErrorKind::InvalidArgument)
         }
         FilesError::Path { path, source, .. } => of_path(source).detail("path", path.to_string()),
-        FilesError::Reach(_) | FilesError::Disks { .. } | FilesError::BrokenOff => return None,
+        FilesError::Reach(_)
+        | FilesError::Disks { .. }
+        | FilesError::Answer { .. }
+        | FilesError::BrokenOff => return None,
     })
 }
 
@@ -61,7 +65,11 @@ fn of_copy(error: &CopyError) -> Option<Meaning> {
             Meaning::new(ErrorKind::InvalidArgument).detail("path", path.to_string())
         }
         CopyError::EmptyPath => Meaning::new(ErrorKind::InvalidArgument),
-        CopyError::On { .. } | CopyError::Pack(_) | CopyError::Unpack(_) => return None,
+        CopyError::Unpack(_) => {
+            let path = error.path_in_the_way()?.to_string();
+            Meaning::new(ErrorKind::PathExists).detail("path", path)
+        }
+        CopyError::On { .. } | CopyError::Pack(_) => return None,
     })
 }
 

@@ -53,8 +53,12 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
     if let Some(error) = cause.downcast_ref::<RemoveError>() {
         return of_remove(error);
     }
-    if let Some(PruneError::Busy) = cause.downcast_ref::<PruneError>() {
-        return Some(Meaning::new(ErrorKind::Busy));
+    if let Some(error) = cause.downcast_ref::<PruneError>() {
+        let meaning = match error {
+            PruneError::Busy => Meaning::new(ErrorKind::Busy),
+            _ => Meaning::default(),
+        };
+        return Some(meaning.hint(error.hint().map(str::to_owned)));
     }
     if let Some(error) = cause.downcast_ref::<SaveError>() {
         return Some(of_save(error));

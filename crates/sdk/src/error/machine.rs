@@ -8,6 +8,7 @@ use msb_runtime::{KernelError, StartError};
 use msb_vmm::ChooseError;
 
 use super::ErrorKind;
+use super::hint::Hint;
 use super::meaning::Meaning;
 use super::sandboxes::{of_mount, of_volume};
 
@@ -16,11 +17,13 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return of_start(error);
     }
     if let Some(error) = cause.downcast_ref::<KernelError>() {
-        return Some(Meaning::new(ErrorKind::KernelMissing).hint(Some(error.remedy())));
+        return Some(
+            Meaning::new(ErrorKind::KernelMissing).hint(Some(Hint::kernel(error.remedy()))),
+        );
     }
     if let Some(error) = cause.downcast_ref::<ChooseError>() {
         let mut meaning = Meaning::new(ErrorKind::VmmMissing);
-        meaning.hints = error.hints();
+        meaning.hints = error.hints().into_iter().map(Into::into).collect();
         return Some(meaning);
     }
     if let Some(error) = cause.downcast_ref::<PublishError>() {
@@ -40,14 +43,15 @@ fn of_start(error: &StartError) -> Option<Meaning> {
                 last_words: log_tail.clone(),
                 ..Meaning::new(ErrorKind::BootTimeout)
             }
-            .detail("limit_s", *limit_s),
+            .detail("limit_s", *limit_s)
+            .hint(Some(Hint::more_time_to_boot())),
         ),
         // Transparent errors do not appear among the causes.
         StartError::Mount(error) => Some(of_mount(error)),
         StartError::Volume(error) => of_volume(error),
         StartError::Agent(_) => Some(Meaning::new(ErrorKind::MachineFailed)),
         StartError::RootDisk(_) => Some(Meaning::new(ErrorKind::StartError).hint(Some(
-            "create the sandbox anew of the present file: a disk image must not change".to_owned(),
+            "restore the disk image, or create a new sandbox from the changed one".to_owned(),
         ))),
         StartError::Kernel(_)
         | StartError::BootDisk(_)

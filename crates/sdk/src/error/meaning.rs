@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use super::ErrorKind;
+use super::hint::Hint;
 
 /// The meaning of one error in a chain.
 #[derive(Debug, Default)]
 pub(super) struct Meaning {
     pub(super) kind: Option<ErrorKind>,
     pub(super) details: Vec<(&'static str, Value)>,
-    pub(super) hints: Vec<String>,
+    pub(super) hints: Vec<Hint>,
     pub(super) last_words: Vec<String>,
 }
 
@@ -29,8 +30,8 @@ impl Meaning {
     }
 
     /// Returns the meaning with a remedy, if there is one.
-    pub(super) fn hint(mut self, hint: Option<String>) -> Self {
-        self.hints.extend(hint);
+    pub(super) fn hint<H: Into<Hint>>(mut self, hint: Option<H>) -> Self {
+        self.hints.extend(hint.map(Into::into));
         self
     }
 

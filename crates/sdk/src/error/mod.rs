@@ -4,12 +4,14 @@ mod chain;
 mod classify;
 mod command;
 mod files;
+mod hint;
 mod images;
 mod kind;
 mod machine;
 mod meaning;
 mod sandboxes;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
@@ -17,9 +19,11 @@ use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
+pub use hint::Face;
 pub use kind::ErrorKind;
 
 pub(crate) use chain::{line, printable};
+pub(crate) use hint::Hint;
 
 /// The exit code of msb's own failures, as docker numbers it.
 const EXIT_MSB_FAILED: u8 = 125;
@@ -33,7 +37,6 @@ const EXIT_MSB_FAILED: u8 = 125;
 ///     error.is(ErrorKind::Busy) || error.is(ErrorKind::RegistryError)
 /// }
 /// ```
-#[derive(Debug)]
 pub struct Error {
     inner: Box<Inner>,
 }
@@ -43,7 +46,7 @@ struct Inner {
     kind: ErrorKind,
     message: String,
     causes: Vec<String>,
-    hints: Vec<String>,
+    hints: Vec<Hint>,
     details: Map<String, Value>,
     exit_code: u8,
     stdout: Bytes,
@@ -108,11 +111,22 @@ impl Error {
 
     /// Returns the remedies, one on each line; `None` if no remedy is known.
     pub fn hint(&self) -> Option<String> {
-        (!self.inner.hints.is_empty()).then(|| self.inner.hints.join("\n"))
+        self.hint_for(Face::Rust)
     }
 
-    /// Returns the remedies.
-    pub fn hints(&self) -> &[String] {
+    /// Returns the remedies, in the words of a face of msb, one on each line.
+    pub fn hint_for(&self, face: Face) -> Option<String> {
+        let hints = self.hints_for(face);
+        (!hints.is_empty()).then(|| hints.join("\n"))
+    }
+
+    /// Returns the remedies, in the words of a face of msb.
+    pub fn hints_for(&self, face: Face) -> Vec<String> {
+        let hints = self.inner.hints.iter();
+        hints.map(|hint| hint.words(face).to_owned()).collect()
+    }
+
+    pub(crate) fn hints(&self) -> &[Hint] {
         &self.inner.hints
     }
 
@@ -177,14 +191,23 @@ impl Error {
         self
     }
 
-    pub(crate) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
-        self.inner.hints.push(printable(&hint.to_string()));
+    pub(crate) fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
+        self.inner.hints.push(hint.into());
         self
     }
 
     /// Returns the error with a remedy before all others.
-    pub(crate) fn with_first_hint(mut self, hint: impl fmt::Display) -> Self {
-        self.inner.hints.insert(0, printable(&hint.to_string()));
+    pub(crate) fn with_first_hint(mut self, hint: impl Into<Hint>) -> Self {
+        self.inner.hints.insert(0, hint.into());
+        self
+    }
+
+    /// Returns the error of a name that the store does not have, for an operation that a pull does not help:
+    /// to remove an image, to give it a name, or to push it.
+    pub(crate) fn without_pull(mut self) -> Self {
+        if self.inner.kind == ErrorKind::ImageNotFound {
+            self.inner.hints = vec!["list the images in the store with msb images".into()];
+        }
         self
     }
 
@@ -225,9 +248,21 @@ impl fmt::Display for Error {
     }
 }
 
+/// Writes the message and the hints, as a `main` that returns the error prints them.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.message)?;
+        for hint in &self.inner.hints {
+            write!(f, "\nhint: {}", hint.words(Face::Rust))?;
+        }
+        Ok(())
+    }
+}
+
 impl std::error::Error for Error {}
 
-/// Writes kind, parents, code, message, hint, details and causes; the command's output is apart.
+/// Writes kind, parents, code, message, hint, the hints of languages, details and causes; the command's output
+/// is apart.
 impl Serialize for Error {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let parents: Vec<_> = self
@@ -236,12 +271,15 @@ impl Serialize for Error {
             .iter()
             .map(|kind| kind.name())
             .collect();
-        let mut fields = serializer.serialize_struct("Error", 7)?;
+        let mut fields = serializer.serialize_struct("Error", 8)?;
         fields.serialize_field("kind", &self.kind())?;
         fields.serialize_field("parents", &parents)?;
         fields.serialize_field("code", &self.code())?;
         fields.serialize_field("message", self.message())?;
-        fields.serialize_field("hint", &self.hint())?;
+        fields.serialize_field("hint", &self.hint_for(Face::CommandLine))?;
+        let hints = [("python", Face::Python), ("typescript", Face::TypeScript)];
+        let hints = hints.map(|(language, face)| (language, self.hint_for(face)));
+        fields.serialize_field("hints", &BTreeMap::from(hints))?;
         fields.serialize_field("details", self.details())?;
         fields.serialize_field("causes", self.causes())?;
         fields.end()
@@ -258,12 +296,15 @@ mod tests {
             .with_hint("list them")
             .with_detail("name", "web")
             .context("cannot stop it");
+        let shown = "cannot stop it: no such sandbox: web\nhint: list them";
+        assert_eq!(format!("{error:?}"), shown);
         let json = serde_json::to_value(&error).expect("written");
         assert_eq!(json["kind"], "SandboxNotFound");
         assert_eq!(json["parents"][0], "NotFound");
         assert_eq!(json["code"], "sandbox-not-found");
         assert_eq!(json["message"], "cannot stop it: no such sandbox: web");
         assert_eq!(json["hint"], "list them");
+        assert_eq!(json["hints"]["python"], "list them");
         assert_eq!(json["details"]["name"], "web");
         assert_eq!(json["causes"][0], "no such sandbox: web");
     }

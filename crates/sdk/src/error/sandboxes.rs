@@ -6,13 +6,14 @@ use std::io;
 use msb_runtime::{
     ApplyError, AtRestError, CommitError, CommittedError, ConnectError, CreateError, DiffError,
     DiscardError, DisksError, ExportError, HomeError, ImportError, MountError, NoOverlay,
-    PatchError, RemoveError, RenameError, RootDiskError, SnapshotError, UpdateError, UpperError,
-    VolumeError,
+    PatchError, RecordError, RemoveError, RenameError, RootDiskError, SnapshotError, UpdateError,
+    UpperError, VolumeError,
 };
 use snapshot_file::ReadError;
 use tree_diff::LayerError;
 
 use super::ErrorKind;
+use super::hint::Hint;
 use super::meaning::Meaning;
 
 pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
@@ -32,13 +33,10 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return Some(of_patch(error));
     }
     if let Some(RemoveError::Running { name }) = cause.downcast_ref::<RemoveError>() {
-        let hint =
-            format!("stop it with msb stop {name}, or kill and remove it with msb rm -f {name}");
-        return Some(of_running(name).hint(Some(hint)));
+        return Some(of_running(name).hint(Some(Hint::stop_or_remove(name))));
     }
     if let Some(RenameError::Running { name }) = cause.downcast_ref::<RenameError>() {
-        let hint = format!("stop it with msb stop {name}");
-        return Some(of_running(name).hint(Some(hint)));
+        return Some(of_running(name).hint(Some(Hint::stop(name))));
     }
     if let Some(error) = cause.downcast_ref::<AtRestError>() {
         return of_at_rest(error);
@@ -81,6 +79,13 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         let meaning = Meaning::new(ErrorKind::Unsupported);
         return Some(meaning.hint(Some(hint.to_owned())));
     }
+    if cause
+        .downcast_ref::<DisksError>()
+        .is_some_and(DisksError::is_beyond_limit)
+    {
+        let hint = "if you trust the sandbox, raise the limit with MSB_LIMITS=disk-metadata=VALUE";
+        return Some(Meaning::default().hint(Some(hint.to_owned())));
+    }
     if let Some(error) = cause.downcast_ref::<RootDiskError>() {
         return Some(of_root_disk(error));
     }
@@ -88,6 +93,24 @@ pub(super) fn meaning(cause: &(dyn StdError + 'static)) -> Option<Meaning> {
         return Some(Meaning::new(ErrorKind::PermissionDenied).hint(Some(error.remedy())));
     }
     None
+}
+
+/// Returns the meaning of a description that cannot be read.
+pub(super) fn of_record(error: &RecordError) -> Meaning {
+    let (kind, hint) = match error {
+        RecordError::Damaged { .. } => (
+            None,
+            "restore the sandbox's directory from a backup, or remove the sandbox with msb rm",
+        ),
+        RecordError::Newer { .. }
+        | RecordError::UnknownField { .. }
+        | RecordError::Unknown { .. } => (
+            Some(ErrorKind::VersionMismatch),
+            "use the msb that made the sandbox, or a later one",
+        ),
+    };
+    let meaning = kind.map_or_else(Meaning::default, Meaning::new);
+    meaning.hint(Some(hint.to_owned()))
 }
 
 fn of_running(name: &str) -> Meaning {
@@ -134,12 +157,12 @@ fn of_connect(error: &ConnectError) -> Option<Meaning> {
         ConnectError::NotRunning { name } => Some(
             Meaning::new(ErrorKind::NotRunning)
                 .detail("name", name.as_str())
-                .hint(Some(format!("start it with msb start {name}"))),
+                .hint(Some(Hint::start(name))),
         ),
         ConnectError::Paused { name } => Some(
             Meaning::new(ErrorKind::SandboxPaused)
                 .detail("name", name.as_str())
-                .hint(Some(format!("continue it with msb unpause {name}"))),
+                .hint(Some(Hint::unpause(name))),
         ),
         ConnectError::NotPaused { name } => {
             Some(Meaning::new(ErrorKind::NotPaused).detail("name", name.as_str()))
@@ -224,7 +247,7 @@ fn of_at_rest(error: &AtRestError) -> Option<Meaning> {
         | AtRestError::Lock { .. }
         | AtRestError::Copy { .. } => return None,
     };
-    let hint = format!("stop it with msb stop {name}; its files are kept");
+    let hint = Hint::stop_keeping_files(name);
     Some(Meaning::new(kind).detail("name", name).hint(Some(hint)))
 }
 
@@ -235,6 +258,12 @@ fn of_diff(error: &DiffError) -> Option<Meaning> {
             Some(Meaning::new(ErrorKind::PathNotFound).detail("path", path))
         }
         DiffError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
+        DiffError::Base { name, .. } => {
+            let hint = format!(
+                "compare the sandbox with its image: msb diff IMAGE {name}, or --base IMAGE with apply and discard"
+            );
+            Some(Meaning::new(ErrorKind::InternalError).hint(Some(hint)))
+        }
         DiffError::Sandbox { .. } | DiffError::Image { .. } | DiffError::Compare(_) => None,
     }
 }
@@ -253,13 +282,27 @@ fn of_apply(error: &ApplyError) -> Option<Meaning> {
         }
         ApplyError::Busy { .. } => Some(Meaning::new(ErrorKind::Busy)),
         ApplyError::Conflicts { .. } => {
-            let hint = "name the paths to apply, or with --base a sandbox that still has these \
-                files as they were; msb cp copies single files over those of this host";
+            let hint = "leave these files out with --exclude, or overwrite single ones with msb cp; if this \
+                directory is as the sandbox was at another time, name that snapshot or sandbox with --base";
             Some(Meaning::new(ErrorKind::PathExists).hint(Some(hint.to_owned())))
+        }
+        ApplyError::Unaccepted { path, count, .. } => {
+            let path = String::from_utf8_lossy(path).into_owned();
+            let hint = match count {
+                1 => format!(
+                    "read it; then accept it with --accept {path}, or leave it out with --exclude"
+                ),
+                _ => {
+                    "read them; then accept each with --accept PATH, or leave it out with --exclude"
+                        .to_owned()
+                }
+            };
+            let meaning = Meaning::new(ErrorKind::PermissionDenied).detail("path", path);
+            Some(meaning.hint(Some(hint)))
         }
         ApplyError::Full { .. } => Some(Meaning::new(ErrorKind::OutOfSpace)),
         ApplyError::Changed { .. } => {
-            let hint = "apply again: what was done is not done twice";
+            let hint = "apply again: completed changes are skipped";
             Some(Meaning::new(ErrorKind::Busy).hint(Some(hint.to_owned())))
         }
         ApplyError::Directory { .. } | ApplyError::Read { .. } | ApplyError::Host { .. } => None,
@@ -285,23 +328,30 @@ fn of_commit(error: &CommitError) -> Option<Meaning> {
 fn of_discard(error: &DiscardError) -> Option<Meaning> {
     match error {
         DiscardError::Running { name } => {
-            let hint = format!("stop it with msb stop {name}; its files are kept");
+            let hint = Hint::stop_keeping_files(name);
             Some(of_running(name).hint(Some(hint)))
         }
         DiscardError::NoDirectory { path } => {
             let path = String::from_utf8_lossy(path).into_owned();
-            let hint = format!("take back {path} as a whole");
+            let hint = format!("discard {path} as a whole");
             let meaning = Meaning::new(ErrorKind::InvalidArgument).detail("path", path);
             Some(meaning.hint(Some(hint)))
         }
+        DiscardError::NotKept { path, .. } => {
+            let path = String::from_utf8_lossy(path).into_owned();
+            let hint = "name a snapshot or an image that has the wanted files with --base";
+            let meaning = Meaning::new(ErrorKind::InvalidArgument).detail("path", path);
+            Some(meaning.hint(Some(hint.to_owned())))
+        }
         DiscardError::Full { name, .. } => {
-            let hint = format!("enlarge the disk with msb update --upper-size SIZE {name}");
+            let hint = Hint::enlarge_disk(name);
             Some(Meaning::new(ErrorKind::OutOfSpace).hint(Some(hint)))
         }
         DiscardError::Scope(_) => Some(Meaning::new(ErrorKind::InvalidArgument)),
         // Transparent errors do not appear among the causes.
         DiscardError::NoOverlay(_) => Some(Meaning::new(ErrorKind::Unsupported)),
-        DiscardError::Disks { .. }
+        DiscardError::Diff { .. }
+        | DiscardError::Disks { .. }
         | DiscardError::Layout { .. }
         | DiscardError::Generations { .. }
         | DiscardError::Write { .. } => None,
@@ -311,15 +361,11 @@ fn of_discard(error: &DiscardError) -> Option<Meaning> {
 fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
     Some(match error {
         SnapshotError::Running { name } => {
-            let hint = format!("stop it with msb stop {name}; its files are kept");
+            let hint = Hint::stop_keeping_files(name);
             of_running(name).hint(Some(hint))
         }
         SnapshotError::RawDisk { name } => {
-            let hint = format!(
-                "stop it with msb stop {name}, take the snapshot, and start it again; later ones are taken \
-                 while it runs. msb create --snapshots and msb run --snapshots prepare the disk from the \
-                 start"
-            );
+            let hint = Hint::prepare_for_snapshots(name);
             of_running(name).hint(Some(hint))
         }
         // Transparent errors do not appear among the causes.
@@ -329,19 +375,17 @@ fn of_snapshot(error: &SnapshotError) -> Option<Meaning> {
             Meaning::new(ErrorKind::NameTaken).detail("name", name.as_str())
         }
         SnapshotError::Missing { sandbox, name } => {
-            let hint = format!("list them with msb snapshot ls {sandbox}");
+            let hint = Hint::list_snapshots(sandbox);
             let meaning = Meaning::new(ErrorKind::NotFound).detail("name", name.as_str());
             meaning.hint(Some(hint))
         }
         SnapshotError::TooMany { count, limit } => {
-            let hint = "remove snapshots with msb snapshot rm, then merge what is left with msb \
-                        snapshot prune";
             let meaning = Meaning::new(ErrorKind::InvalidArgument);
             let meaning = meaning.detail("count", *count).detail("limit", *limit);
-            meaning.hint(Some(hint.to_owned()))
+            meaning.hint(Some(Hint::remove_snapshots()))
         }
         SnapshotError::Empty { sandbox } => {
-            let hint = format!("take one with msb snapshot create {sandbox}");
+            let hint = Hint::take_snapshot(sandbox);
             Meaning::new(ErrorKind::NotFound).hint(Some(hint))
         }
         _ => return None,

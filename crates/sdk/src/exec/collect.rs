@@ -10,6 +10,7 @@ use msb_agent_protocol::{
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::description;
 use super::message::message;
 use super::{ExecOptions, Output};
 use crate::sandboxes::Handle;
@@ -62,7 +63,7 @@ async fn collect_now(
             if let Some(error) = handle.killed_by_end(&exit) {
                 return Err(collected.attach_to(error));
             }
-            let output = collected.output(&exit);
+            let output = collected.output(&exit, &options);
             return if options.check {
                 output.check()
             } else {
@@ -172,8 +173,9 @@ impl Collected {
         kept == bytes.len()
     }
 
-    fn output(self, exit: &Exit) -> Output {
-        Output::new(exit, self.stdout.freeze(), self.stderr.freeze())
+    fn output(self, exit: &Exit, options: &ExecOptions) -> Output {
+        let (stdout, stderr) = (self.stdout.freeze(), self.stderr.freeze());
+        Output::new(exit, &options.argv, stdout, stderr)
     }
 
     fn attach_to(self, error: Error) -> Error {
@@ -181,18 +183,14 @@ impl Collected {
     }
 
     fn timed_out(self, options: &ExecOptions) -> Error {
-        let limit_ms = options.timeout_ms.unwrap_or_default();
-        let seconds = Duration::from_millis(limit_ms).as_secs_f64();
-        let message = format!("the command was killed: it took longer than {seconds} s");
-        let error = Error::new(ErrorKind::CommandTimeout, message);
-        self.attach_to(error.with_detail("limit_ms", limit_ms))
+        self.attach_to(super::timed_out(options))
     }
 
     fn too_much(self, options: &ExecOptions) -> Error {
         let limit_bytes = options.max_output_bytes();
-        let message = format!(
-            "the command was killed: it printed more than {limit_bytes} bytes (max_output)"
-        );
+        let command = description::command(&options.argv);
+        let message =
+            format!("{command} was killed: it printed more than {limit_bytes} bytes (max_output)");
         let error = Error::new(ErrorKind::OutputLimit, message)
             .with_hint("raise max_output, or stream the output with spawn");
         self.attach_to(error.with_detail("limit_bytes", limit_bytes))

@@ -1,6 +1,7 @@
 //! Commands in a running sandbox: collected, streamed, attached.
 
 mod collect;
+mod description;
 mod message;
 mod options;
 mod output;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use msb_agent_protocol::ClientError;
 use msb_agent_protocol::v1::Attach;
+use tokio::time::Instant;
 
 pub use options::ExecOptions;
 pub use output::Output;
@@ -21,15 +23,28 @@ pub(crate) use collect::collect;
 pub(crate) use message::message;
 
 use crate::sandboxes::Handle;
-use crate::{Exit, Operation};
+use crate::{Error, ErrorKind, Exit, Operation};
 
 /// Starts a command whose output is streamed.
 pub(crate) fn spawn(handle: Arc<Handle>, options: ExecOptions) -> Operation<Process> {
     Operation::new(async move {
+        if options.check || options.max_output.is_some() {
+            let message = "a command whose output is streamed has neither check nor max_output";
+            return Err(Error::invalid(message));
+        }
         let exec = message(&handle.stored().spec.process, &options)?;
+        let deadline = options
+            .timeout()
+            .and_then(|limit| Instant::now().checked_add(limit));
         let permit = handle.stream_permit().await?;
         match handle.connect().await?.exec(exec).await {
-            Ok(command) => Ok(Process::new(handle, command, options.stdin, permit)),
+            Ok(command) => {
+                let process = Process::new(handle, command, options.stdin, permit);
+                if let Some(deadline) = deadline {
+                    process.kill_at(deadline, options);
+                }
+                Ok(process)
+            }
             Err(error) => Err(handle.explain(error).await),
         }
     })
@@ -49,4 +64,16 @@ pub(crate) fn attach(handle: Arc<Handle>, takes_stdin: bool) -> Operation<Proces
             Err(error) => Err(handle.explain(error).await),
         }
     })
+}
+
+/// Returns the error of a command that was killed after its time.
+fn timed_out(options: &ExecOptions) -> Error {
+    let limit = options.timeout().unwrap_or_default();
+    let message = format!(
+        "{} was killed: it took longer than {} s",
+        description::command(&options.argv),
+        limit.as_secs_f64()
+    );
+    let limit_ms = options.timeout_ms.unwrap_or_default();
+    Error::new(ErrorKind::CommandTimeout, message).with_detail("limit_ms", limit_ms)
 }

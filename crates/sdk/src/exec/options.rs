@@ -29,7 +29,7 @@ pub struct ExecOptions {
     pub tty: Option<TerminalSize>,
     /// True if standard input can be written; otherwise the command reads its end.
     pub stdin: bool,
-    /// Time that a collected command may take, in ms; it is killed after that.
+    /// Time that the command may take, in ms; it is killed after that. A job has no limit.
     pub timeout_ms: Option<u64>,
     /// The most bytes of output that a collected command may print; 32 MiB if `None`. It is killed
     /// when it prints more.

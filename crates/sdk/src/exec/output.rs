@@ -3,7 +3,8 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, Exit};
+use super::description;
+use crate::{Error, ErrorKind, Exit, Text};
 
 /// The output of a command that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,11 +20,16 @@ pub struct Output {
     /// Everything that the command printed on standard error.
     #[serde(skip)]
     pub stderr: Bytes,
+    /// The failure on one line: the command, its end, and the last line of its standard error. `None` if the
+    /// exit code is 0.
+    pub failure: Option<String>,
 }
 
 impl Output {
-    pub(super) const fn new(exit: &Exit, stdout: Bytes, stderr: Bytes) -> Self {
+    pub(super) fn new(exit: &Exit, argv: &[Text], stdout: Bytes, stderr: Bytes) -> Self {
+        let failure = (exit.code != 0).then(|| failure(exit, argv, &stderr));
         Self {
+            failure,
             exit_code: exit.code,
             signal: exit.signal,
             stdout,
@@ -51,17 +57,25 @@ impl Output {
     /// # Errors
     /// [`CommandFailed`](ErrorKind::CommandFailed), with the output.
     pub fn check(self) -> Result<Self, Error> {
-        if self.is_success() {
+        let Some(message) = self.failure else {
             return Ok(self);
-        }
-        let message = match self.signal {
-            Some(signal) => format!("the command was killed by signal {signal}"),
-            None => format!("the command ended with exit code {}", self.exit_code),
         };
         Err(Error::new(ErrorKind::CommandFailed, message)
             .with_exit_code(self.exit_code)
             .with_detail("exit_code", self.exit_code)
             .with_output(self.stdout, self.stderr))
+    }
+}
+
+fn failure(exit: &Exit, argv: &[Text], stderr: &[u8]) -> String {
+    let command = description::command(argv);
+    let end = match exit.signal {
+        Some(signal) => format!("was killed by signal {signal}"),
+        None => format!("ended with exit code {}", exit.code),
+    };
+    match description::last_line(stderr) {
+        Some(line) => format!("{command} {end}: {line}"),
+        None => format!("{command} {end}"),
     }
 }
 
@@ -71,15 +85,16 @@ mod tests {
 
     #[test]
     fn a_checked_failure_keeps_code_and_output() {
-        let output = Output {
-            exit_code: 3,
-            signal: None,
-            stdout: Bytes::from_static(b"out"),
-            stderr: Bytes::from_static(b"\xff"),
+        let exit = Exit {
+            code: 3,
+            ..Exit::without_command()
         };
+        let (stdout, stderr) = (Bytes::from_static(b"out"), Bytes::from_static(b"\xff"));
+        let output = Output::new(&exit, &["ls".into()], stdout, stderr);
         assert_eq!(output.error_text(), "\u{fffd}");
         let error = output.check().expect_err("failed");
         assert_eq!(error.kind(), ErrorKind::CommandFailed);
         assert_eq!((error.exit_code(), &error.stdout()[..]), (3, &b"out"[..]));
+        assert_eq!(error.message(), "'ls' ended with exit code 3: \u{fffd}");
     }
 }

@@ -1,12 +1,14 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use msb_agent_protocol::{Command, Control, Inputs, Output as Received, Outputs};
 use tokio::io::{AsyncRead, AsyncWriteExt as _};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, watch};
-use tokio::time::timeout;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until, timeout};
 
+use super::ExecOptions;
 use super::collect::send;
 use crate::sandboxes::Handle;
 use crate::{Error, ErrorKind, Exit, Signal, TerminalSize};
@@ -38,7 +40,17 @@ struct Inner {
     outputs: AsyncMutex<Option<Outputs>>,
     end: Mutex<End>,
     closing: watch::Sender<bool>,
+    /// The task that kills the command after its time; unset if it has no limit of time.
+    killing: OnceLock<AbortHandle>,
     _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(killing) = self.killing.get() {
+            killing.abort();
+        }
+    }
 }
 
 /// The end of a command.
@@ -49,6 +61,8 @@ struct End {
     is_told: bool,
     /// True if the connection ended before the command did.
     is_broken: bool,
+    /// The options of a command that was killed after its time.
+    timed_out: Option<ExecOptions>,
     /// Failures of the sandbox's disks, one line for each, if the command failed.
     disk_errors: Vec<String>,
 }
@@ -88,6 +102,7 @@ impl Process {
                 outputs: AsyncMutex::new(Some(outputs)),
                 end: Mutex::default(),
                 closing: watch::Sender::new(false),
+                killing: OnceLock::new(),
                 _permit: permit,
             }),
         }
@@ -108,9 +123,35 @@ impl Process {
                     ..End::default()
                 }),
                 closing: watch::Sender::new(false),
+                killing: OnceLock::new(),
                 _permit: permit,
             }),
         }
+    }
+
+    /// Kills the command at a time, unless it has ended. Its end is an error then.
+    pub(super) fn kill_at(&self, deadline: Instant, options: ExecOptions) {
+        let inner = Arc::downgrade(&self.inner);
+        let killing = tokio::spawn(async move {
+            sleep_until(deadline).await;
+            let Some(inner) = inner.upgrade() else {
+                return;
+            };
+            let Ok(mut control) = inner.control() else {
+                return;
+            };
+            {
+                let mut end = inner.end();
+                if end.exit.is_some() {
+                    return;
+                }
+                end.timed_out = Some(options);
+            }
+            // The command may have ended by itself.
+            let _ = control.signal(Signal::KILL.number()).await;
+        });
+        // A process is given one limit.
+        let _ = self.inner.killing.set(killing.abort_handle());
     }
 
     /// Returns failures of the sandbox's disks, one line for each, which may be the reason why the
@@ -141,7 +182,10 @@ impl Process {
     pub async fn wait(&self) -> Result<Exit, Error> {
         loop {
             if let Some(exit) = self.inner.exit() {
-                return Ok(exit);
+                return match &self.inner.end().timed_out {
+                    Some(options) => Err(super::timed_out(options)),
+                    None => Ok(exit),
+                };
             }
             if self.next().await?.is_none() && self.inner.exit().is_none() {
                 return Err(self.inner.no_exit().await);
@@ -289,8 +333,8 @@ impl Inner {
         exit
     }
 
-    /// Asks for the failed disks, because the output of a command may not name the cause of its
-    /// failure. A supervisor that does not answer reports none.
+    /// Asks for the failed disks: the output of a command may not name the cause of its failure, and a
+    /// command that succeeds does not see that its writes fail later. A supervisor that does not answer reports none.
     async fn ask_for_disk_errors(&self) {
         let Ok(control) = self.control() else {
             return;
@@ -327,14 +371,19 @@ impl Inner {
                     self.end().is_broken = true;
                     return Err(error);
                 }
-                let is_failure = !exit.is_success();
                 self.end().exit = Some(exit);
-                if is_failure {
-                    self.ask_for_disk_errors().await;
-                }
+                // Also after a success: the guest's writes are lost after the command wrote them.
+                self.ask_for_disk_errors().await;
                 // The inputs of an attached client stay until here: the machine is kept while a
                 // client has not received the exit.
                 self.take_inputs();
+                let mut end = self.end();
+                if let Some(options) = &end.timed_out {
+                    let error = super::timed_out(options);
+                    end.is_told = true;
+                    return Err(error);
+                }
+                drop(end);
                 Ok(self.untold_exit().map(Event::Exit))
             }
             Ok(None) => {

@@ -132,6 +132,13 @@ impl ExecRequest<Process> {
         })
     }
 
+    /// Sets the time after which the command is killed. Its events and its wait end with
+    /// [`CommandTimeout`](crate::ErrorKind::CommandTimeout) then.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.options.timeout_ms = Some(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+        self
+    }
+
     /// Keeps standard input open, to be written by [`Process::stdin`].
     pub fn stdin(mut self) -> Self {
         self.options.stdin = true;

@@ -26,7 +26,7 @@ impl Files {
         guest: impl Into<Text>,
         options: CopyOptions,
     ) -> Operation<Copied> {
-        let (host, guest) = (host.into(), guest.into());
+        let (host, guest) = (host.into(), self.source.path(guest.into()));
         self.run(move |_, files| async move {
             let copied =
                 msb_runtime::copy_in(&host, &files, guest.as_bytes(), options.into()).await?;
@@ -53,7 +53,7 @@ impl Files {
         host: impl Into<PathBuf>,
         options: CopyOptions,
     ) -> Operation<Copied> {
-        let (host, guest) = (host.into(), guest.into());
+        let (host, guest) = (host.into(), self.source.path(guest.into()));
         self.run(move |_, files| async move {
             let copied =
                 msb_runtime::copy_out(&files, guest.as_bytes(), &host, options.into()).await?;
@@ -85,12 +85,14 @@ impl Files {
         directory: impl Into<Text>,
         options: CopyOptions,
     ) -> Operation<Copied> {
-        tar::put(self.source.clone(), archive, directory.into(), options)
+        let directory = self.source.path(directory.into());
+        tar::put(self.source.clone(), archive, directory, options)
     }
 
     /// Begins to unpack a tar archive that is written in parts. Runs on the current Tokio runtime.
     pub fn put_tar_parts(&self, directory: impl Into<Text>, options: CopyOptions) -> TarUpload {
-        TarUpload::begin(self.source.clone(), directory.into(), options)
+        let directory = self.source.path(directory.into());
+        TarUpload::begin(self.source.clone(), directory, options)
     }
 
     /// Returns a file, or a directory and everything in it, as a tar archive.
@@ -110,7 +112,7 @@ impl Files {
         path: impl Into<Text>,
         options: CopyOptions,
     ) -> Operation<FileStream> {
-        let path = path.into();
+        let path = self.source.path(path.into());
         self.run_at(&path.clone(), move |handle, files| async move {
             let stream = files.tar(path.as_bytes(), options.into()).await?;
             Ok(FileStream::new(handle, stream))

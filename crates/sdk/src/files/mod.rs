@@ -7,35 +7,33 @@ mod options;
 mod source;
 mod stream;
 mod tar;
+mod write;
 
-use std::io::Read;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use msb_agent_protocol::CHUNK_MAX_BYTES;
-use msb_agent_protocol::v1::{
-    MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest, WriteFile,
-};
+use msb_agent_protocol::v1::{MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest};
 use msb_runtime::SandboxFiles;
-use tokio::sync::mpsc;
 
 pub use info::{FileInfo, FileType};
 pub use mode::ModeChange;
-pub use options::{Copied, CopyOptions, MkdirOptions, RemoveOptions, WriteOptions};
+pub use options::{Copied, CopyOptions, MkdirOptions, ReadOptions, RemoveOptions, WriteOptions};
 use source::Source;
 pub use stream::FileStream;
 pub use tar::TarUpload;
+pub use write::FileUpload;
 
 use crate::sandboxes::Handle;
-use crate::{Error, ErrorKind, Operation, Text};
+use crate::unfinished::Effect;
+use crate::{Error, ErrorKind, Operation, Size, Text};
 
-/// The most bytes that [`Files::read`] returns: what is longer is for [`Files::read_stream`].
-const READ_MAX_BYTES: usize = 1 << 30;
-/// Chunks of a file that wait for the sandbox.
-const PENDING_CHUNKS: usize = 4;
+/// The most bytes that [`Files::read`] returns, unless the caller gives another limit.
+// 32 MiB, as for the output of a command: the guest decides how long its files are.
+const READ_MAX_BYTES: u64 = 32 << 20;
 
-/// The files of a sandbox. Paths start at its root; symlinks are followed as they are for a process
-/// in the sandbox. Files of a stopped sandbox can be read, not changed.
+/// The files of a sandbox. A relative path starts at the sandbox's working directory, as it does for a
+/// command; symlinks are followed as they are for a process in the sandbox. Files of a stopped sandbox can
+/// be read, not changed.
 ///
 /// ```no_run
 /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
@@ -55,18 +53,23 @@ pub struct Files {
 
 impl Files {
     pub(crate) const fn new(handle: Arc<Handle>) -> Self {
-        let snapshot = None;
         Self {
-            source: Source { handle, snapshot },
+            source: Source::new(handle, None),
         }
     }
 
     /// Returns the files of a snapshot, which can be read.
     pub(crate) fn of_snapshot(handle: Arc<Handle>, snapshot: &str) -> Self {
-        let snapshot = Some(Arc::from(snapshot));
         Self {
-            source: Source { handle, snapshot },
+            source: Source::new(handle, Some(Arc::from(snapshot))),
         }
+    }
+
+    /// Returns the same files, whose relative paths start at the root, as `docker cp` reads them.
+    #[must_use]
+    pub fn at_root(mut self) -> Self {
+        self.source.is_from_root = true;
+        self
     }
 
     /// Runs an operation on a path of the running or of the stopped sandbox, which its error names.
@@ -92,38 +95,51 @@ impl Files {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let source = self.source.clone();
-        Operation::new(async move {
-            let files = source.open().await?;
-            let handle = source.handle;
-            let outcome = work(Arc::clone(&handle), files).await;
-            match outcome {
-                Ok(value) => Ok(value),
-                Err(error) => Err(handle.explain(error).await),
-            }
+        Operation::new(run(self.source.clone(), work))
+    }
+
+    /// Runs an operation on a path that changes files at once. Dropped after it has begun, it is done
+    /// nevertheless, and later calls on the sandbox wait for that.
+    fn change_at<T, F>(
+        &self,
+        path: &Text,
+        work: impl FnOnce(Arc<Handle>, SandboxFiles) -> F + Send + 'static,
+    ) -> Operation<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let (source, path) = (self.source.clone(), path.clone());
+        let handle = Arc::clone(&self.source.handle);
+        handle.change(Effect::Slight, move |_| async move {
+            run(source, work).await.map_err(|error| at(&path, error))
         })
     }
 
-    /// Returns the content of a file.
+    /// Returns the content of a file of at most 32 MiB.
+    ///
+    /// # Errors
+    /// Fails as [`read_with`](Self::read_with) does.
+    pub fn read(&self, path: impl Into<Text>) -> Operation<Bytes> {
+        self.read_with(path, ReadOptions::default())
+    }
+
+    /// Returns the content of a file with these options.
     ///
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound),
     /// [`PermissionDenied`](ErrorKind::PermissionDenied),
-    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory or a file over 1 GiB.
-    pub fn read(&self, path: impl Into<Text>) -> Operation<Bytes> {
-        let path = path.into();
-        self.run_at(&path.clone(), |_, files| async move {
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory, and
+    /// [`OutputLimit`](ErrorKind::OutputLimit) for a file that is longer than its limit.
+    pub fn read_with(&self, path: impl Into<Text>, options: ReadOptions) -> Operation<Bytes> {
+        let path = self.source.path(path.into());
+        let limit_bytes = options.max_size.map_or(READ_MAX_BYTES, Size::bytes);
+        self.run_at(&path.clone(), move |_, files| async move {
             let mut stream = files.read(path.as_bytes()).await?;
             let mut content = BytesMut::new();
             while let Some(chunk) = stream.next().await? {
-                if content.len() + chunk.len() > READ_MAX_BYTES {
-                    let shown = crate::error::printable(&path.to_string());
-                    let message = format!(
-                        "'{shown}' has more than {READ_MAX_BYTES} bytes; read it as a stream"
-                    );
-                    return Err(Error::invalid(message)
-                        .with_detail("path", shown)
-                        .with_detail("limit_bytes", READ_MAX_BYTES));
+                if (content.len() + chunk.len()) as u64 > limit_bytes {
+                    return Err(too_long(&path, limit_bytes));
                 }
                 content.extend_from_slice(&chunk);
             }
@@ -136,54 +152,10 @@ impl Files {
     /// # Errors
     /// Fails as [`read`](Self::read) does, for a file of any length.
     pub fn read_stream(&self, path: impl Into<Text>) -> Operation<FileStream> {
-        let path = path.into();
+        let path = self.source.path(path.into());
         self.run_at(&path.clone(), |handle, files| async move {
             let stream = files.read(path.as_bytes()).await?;
             Ok(FileStream::new(handle, stream))
-        })
-    }
-
-    /// Creates or replaces a file. Readers see the old content or the new one, never a part.
-    ///
-    /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound) if the directory does not exist,
-    /// [`PermissionDenied`](ErrorKind::PermissionDenied),
-    /// [`OutOfSpace`](ErrorKind::OutOfSpace), [`NotRunning`](ErrorKind::NotRunning).
-    pub fn write(&self, path: impl Into<Text>, content: impl Into<Bytes>) -> Operation<()> {
-        self.write_with(path, content, WriteOptions::default())
-    }
-
-    /// Creates or replaces a file with these options.
-    ///
-    /// # Errors
-    /// Fails as [`write`](Self::write) does.
-    pub fn write_with(
-        &self,
-        path: impl Into<Text>,
-        content: impl Into<Bytes>,
-        options: WriteOptions,
-    ) -> Operation<()> {
-        let (path, content) = (path.into(), content.into());
-        self.run_at(&path.clone(), move |_, files| {
-            write(files, path, content, options)
-        })
-    }
-
-    /// Creates or replaces a file with everything that `content` returns. `content` is read on a
-    /// thread that may block. The old file stays if it cannot be read to its end.
-    ///
-    /// # Errors
-    /// Fails as [`write`](Self::write) does, or if `content` cannot be read.
-    pub fn write_from(
-        &self,
-        path: impl Into<Text>,
-        content: impl Read + Send + 'static,
-        options: WriteOptions,
-    ) -> Operation<()> {
-        let path = path.into();
-        self.run_at(&path.clone(), move |_, files| async move {
-            let start = begin_write(&path, options);
-            Ok(msb_runtime::write_file(content, &files, start).await?)
         })
     }
 
@@ -193,7 +165,7 @@ impl Files {
     /// [`PathNotFound`](ErrorKind::PathNotFound),
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a file.
     pub fn list(&self, path: impl Into<Text>) -> Operation<Vec<FileInfo>> {
-        let path = path.into();
+        let path = self.source.path(path.into());
         self.run_at(&path.clone(), |_, files| async move {
             let entries = files.list(path.as_bytes()).await?;
             let entries = entries.iter().map(|entry| {
@@ -217,7 +189,7 @@ impl Files {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn stat_with(&self, path: impl Into<Text>, follow: bool) -> Operation<FileInfo> {
-        let path = path.into();
+        let path = self.source.path(path.into());
         self.run_at(&path.clone(), move |_, files| async move {
             let stat = files.stat(path.as_bytes(), follow).await?;
             Ok(FileInfo::new(file_name(path.as_bytes()), &stat))
@@ -253,8 +225,8 @@ impl Files {
     /// # Errors
     /// Fails as [`mkdir`](Self::mkdir) does.
     pub fn mkdir_with(&self, path: impl Into<Text>, options: MkdirOptions) -> Operation<()> {
-        let path = path.into();
-        self.run_at(&path.clone(), move |_, files| async move {
+        let path = self.source.path(path.into());
+        self.change_at(&path.clone(), move |_, files| async move {
             let request = MakeDirectoryRequest {
                 path: path.to_bytes(),
                 parents: options.parents,
@@ -278,8 +250,8 @@ impl Files {
     /// # Errors
     /// Fails as [`remove`](Self::remove) does.
     pub fn remove_with(&self, path: impl Into<Text>, options: RemoveOptions) -> Operation<()> {
-        let path = path.into();
-        self.run_at(&path.clone(), move |_, files| async move {
+        let path = self.source.path(path.into());
+        self.change_at(&path.clone(), move |_, files| async move {
             let request = RemoveRequest {
                 path: path.to_bytes(),
                 recursive: options.recursive,
@@ -295,8 +267,8 @@ impl Files {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn rename(&self, from: impl Into<Text>, to: impl Into<Text>) -> Operation<()> {
-        let (from, to): (Text, Text) = (from.into(), to.into());
-        self.run_at(&from.clone(), move |_, files| async move {
+        let (from, to) = (self.source.path(from.into()), self.source.path(to.into()));
+        self.change_at(&from.clone(), move |_, files| async move {
             let request = RenameRequest {
                 from: from.to_bytes(),
                 to: to.to_bytes(),
@@ -317,7 +289,7 @@ impl Files {
         to: impl Into<Text>,
     ) -> Operation<()> {
         let from: Vec<Text> = from.into_iter().map(Into::into).collect();
-        let (files, to) = (self.clone(), to.into());
+        let (files, to) = (self.clone(), self.source.path(to.into()));
         Operation::new(async move {
             if !files.stat(to.clone()).await?.is_directory() {
                 let shown = to.as_bytes().escape_ascii().to_string();
@@ -337,7 +309,7 @@ impl Files {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn change_mode(&self, path: impl Into<Text>, change: ModeChange) -> Operation<()> {
-        let (files, path) = (self.clone(), path.into());
+        let (files, path) = (self.clone(), self.source.path(path.into()));
         Operation::new(async move {
             let info = files.stat(path.clone()).await?;
             let mode = change.apply_to(info.mode, info.is_directory());
@@ -350,14 +322,29 @@ impl Files {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound).
     pub fn chmod(&self, path: impl Into<Text>, mode: u32) -> Operation<()> {
-        let path = path.into();
-        self.run_at(&path.clone(), move |_, files| async move {
+        let path = self.source.path(path.into());
+        self.change_at(&path.clone(), move |_, files| async move {
             let request = SetModeRequest {
                 path: path.to_bytes(),
                 mode,
             };
             Ok(files.set_mode(request).await?)
         })
+    }
+}
+
+async fn run<T, F>(
+    source: Source,
+    work: impl FnOnce(Arc<Handle>, SandboxFiles) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let files = source.open().await?;
+    let handle = source.handle;
+    match work(Arc::clone(&handle), files).await {
+        Ok(value) => Ok(value),
+        Err(error) => Err(handle.explain(error).await),
     }
 }
 
@@ -379,35 +366,13 @@ fn at(path: &Text, error: Error) -> Error {
     error
 }
 
-fn begin_write(path: &Text, options: WriteOptions) -> WriteFile {
-    WriteFile {
-        path: path.to_bytes(),
-        mode: options.mode,
-        parents: options.parents,
-    }
-}
-
-async fn write(
-    files: SandboxFiles,
-    path: Text,
-    content: Bytes,
-    options: WriteOptions,
-) -> Result<(), Error> {
-    let start = begin_write(&path, options);
-    let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
-    let sending = async move {
-        let mut content = content;
-        while !content.is_empty() {
-            let chunk = content.split_to(content.len().min(CHUNK_MAX_BYTES));
-            if sender.send(Some(chunk)).await.is_err() {
-                return;
-            }
-        }
-        // The end of the content: without it the sandbox keeps the old file.
-        let _ = sender.send(None).await;
-    };
-    let (written, ()) = tokio::join!(files.write_file(start, chunks), sending);
-    Ok(written?)
+fn too_long(path: &Text, limit_bytes: u64) -> Error {
+    let shown = crate::error::printable(&path.to_string());
+    let message = format!("'{shown}' has more than {limit_bytes} bytes (max_size)");
+    Error::new(ErrorKind::OutputLimit, message)
+        .with_hint("raise max_size, or read the file piece by piece with read_stream")
+        .with_detail("path", shown)
+        .with_detail("limit_bytes", limit_bytes)
 }
 
 /// Returns the last component of a path.

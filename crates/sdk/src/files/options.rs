@@ -1,5 +1,25 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Size;
+
+/// The options of a read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// The most bytes that the file may have; 32 MiB if `None`.
+    pub max_size: Option<Size>,
+}
+
+impl ReadOptions {
+    /// Sets the most bytes that the file may have.
+    #[must_use]
+    pub const fn max_size(mut self, size: Size) -> Self {
+        self.max_size = Some(size);
+        self
+    }
+}
+
 /// The options of a write.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use msb_runtime::SandboxFiles;
 
 use crate::sandboxes::Handle;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Text};
 
 /// The place that files are in: a sandbox, or a snapshot of it.
 #[derive(Debug, Clone)]
@@ -11,9 +11,31 @@ pub(super) struct Source {
     pub(super) handle: Arc<Handle>,
     /// The name of the snapshot; `None` for the sandbox as it is.
     pub(super) snapshot: Option<Arc<str>>,
+    /// True if relative paths start at the root, not at the working directory.
+    pub(super) is_from_root: bool,
 }
 
 impl Source {
+    pub(super) const fn new(handle: Arc<Handle>, snapshot: Option<Arc<str>>) -> Self {
+        Self {
+            handle,
+            snapshot,
+            is_from_root: false,
+        }
+    }
+
+    /// Returns a path from the root. An empty one, which is refused later, stays empty.
+    pub(super) fn path(&self, path: Text) -> Text {
+        let bytes = path.as_bytes();
+        if bytes.is_empty() || bytes.starts_with(b"/") {
+            return path;
+        }
+        let process = self.handle.stored().spec.process;
+        let directory = process.working_directory.trim_end_matches('/');
+        let directory = if self.is_from_root { "" } else { directory };
+        Text::from([directory.as_bytes(), b"/", bytes].concat())
+    }
+
     /// Opens the files: of the sandbox through its agent while it runs, otherwise from the disks.
     pub(super) async fn open(&self) -> Result<SandboxFiles, Error> {
         if let Some(snapshot) = &self.snapshot {
@@ -42,5 +64,30 @@ impl Source {
     async fn open_running(&self) -> Result<SandboxFiles, Error> {
         let client = self.handle.connect().await?;
         Ok(SandboxFiles::from_running(&self.handle.name(), client))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Text;
+    use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn a_relative_path_starts_at_the_working_directory() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let mut stored = sandbox.stored();
+        stored.spec.process.working_directory = "/work/".to_owned();
+        sandbox.handle().replace(stored);
+        let source = sandbox.files().source;
+        for (path, full) in [
+            ("a/.", "/work/a/."),
+            ("/a", "/a"),
+            ("", ""),
+            (".", "/work/."),
+        ] {
+            assert_eq!(source.path(Text::from(path)), Text::from(full));
+        }
+        let source = sandbox.files().at_root().source;
+        assert_eq!(source.path(Text::from("a")), Text::from("/a"));
     }
 }

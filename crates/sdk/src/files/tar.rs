@@ -72,7 +72,7 @@ impl TarUpload {
         match self.unpacking.lock().await.take() {
             Some(unpacking) => match unpacking.await {
                 Ok(Err(error)) => error,
-                Ok(Ok(_)) => Error::invalid("the archive goes on after its end"),
+                Ok(Ok(_)) => Error::invalid("the archive has data after its end"),
                 Err(_) => broken_off(),
             },
             None => broken_off(),

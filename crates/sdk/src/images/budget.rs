@@ -37,10 +37,15 @@ fn prune(
         lock_timeout: Duration::ZERO,
         ..PruneOptions::default()
     };
-    let by_sandbox = shared.needed();
-    let needed = |digest: &Digest| Ok(newest.contains(digest) || by_sandbox(digest)?);
+    let users = shared.image_users();
+    let needed = |digest: &Digest| Ok(newest.contains(digest) || users.need(&digest.to_string())?);
     let pruned = match store.prune(&options, &needed) {
         Err(PruneError::Busy) => return Ok(Vec::new()),
+        // The image is in the store; what is damaged does not make its pull fail.
+        Err(error @ PruneError::UnreadableName { .. }) => {
+            let message = format!("cannot enforce MSB_STORE_LIMIT: {error}");
+            return Ok(vec![Notice::new("store-limit", message)]);
+        }
         other => other?,
     };
     let mut notices = Vec::new();

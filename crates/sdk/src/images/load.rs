@@ -3,13 +3,13 @@ use std::future::IntoFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use image_import::LoadSource;
+use image_import::{Choice, LoadSource};
 
 use super::options::{limits, platform};
 use super::progress::{Observer, observed};
 use super::{Image, LoadOptions, PullEvent, budget, tag};
 use crate::shared::Shared;
-use crate::{Error, Operation, Size};
+use crate::{Error, ErrorKind, Notice, Operation, Size};
 
 /// A load that has not begun: options to set, then `.await`.
 #[derive(Clone)]
@@ -42,6 +42,13 @@ impl LoadRequest {
     /// Sets the name of the image, instead of its name in the archive.
     pub fn tag(mut self, name: impl Into<String>) -> Self {
         self.options.tag = Some(name.into());
+        self
+    }
+
+    /// Sets the one image to load of an archive that has several: its tag or its name there, its position
+    /// as `@0`, or its digest as `@sha256:…`.
+    pub fn image(mut self, image: impl Into<String>) -> Self {
+        self.options.image = Some(image.into());
         self
     }
 
@@ -89,6 +96,7 @@ async fn load(
 ) -> Result<Vec<Image>, Error> {
     let load_options = image_import::LoadOptions {
         name: options.tag.as_deref().map(tag::reference).transpose()?,
+        choice: options.image.as_deref().map(choice).transpose()?,
         platform: platform(options.platform.as_deref())?,
         limits: limits(shared, &options.limits)?,
         ..image_import::LoadOptions::default()
@@ -100,11 +108,24 @@ async fn load(
     let store = shared.with_home(Shared::store).await?;
     let loaded = image_import::load(&store, &source, &load_options, observed(observer)).await;
     let loaded = loaded.map_err(|error| shared.in_home(error.into()))?;
-    let digests = loaded.iter().map(|image| image.record.manifest_digest);
+    let digests = loaded
+        .images
+        .iter()
+        .map(|image| image.record.manifest_digest);
     let digests: Vec<_> = digests.collect();
     let limit = options.store_limit.or(shared.settings().store_limit);
-    let warnings = budget::keep(shared, &store, limit.map(Size::bytes), &digests).await?;
-    let images = loaded.into_iter();
+    let mut warnings = budget::keep(shared, &store, limit.map(Size::bytes), &digests).await?;
+    if !loaded.skipped.is_empty() {
+        let message = format!("not loaded from {source}: {}", loaded.skipped);
+        warnings.push(Notice::new("load-skipped", message));
+    }
+    let images = loaded.images.into_iter();
     let images = images.map(|image| Image::stored(shared, image, warnings.clone()));
     Ok(images.collect())
+}
+
+/// Parses the choice of an image.
+fn choice(text: &str) -> Result<Choice, Error> {
+    let parsed = text.parse::<Choice>();
+    parsed.map_err(|error| Error::new(ErrorKind::InvalidArgument, error.to_string()))
 }

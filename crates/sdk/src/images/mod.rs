@@ -17,6 +17,7 @@ mod remove;
 mod save;
 mod tag;
 mod verify;
+mod warnings;
 mod watched;
 
 use std::sync::Arc;

@@ -65,6 +65,9 @@ pub struct LoadOptions {
     pub path: Option<PathBuf>,
     /// Name of the image, instead of its name in the archive.
     pub tag: Option<String>,
+    /// The one image to load of an archive that has several: its tag or its name there, its position as
+    /// `@0`, or its digest as `@sha256:…`. All if `None`.
+    pub image: Option<String>,
     /// The platform, as `OS/ARCH[/VARIANT]`; linux on this host's architecture if `None`.
     pub platform: Option<String>,
     /// Limits on the cost of an image, by name.

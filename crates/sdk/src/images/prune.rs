@@ -2,12 +2,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use image_store::Pruning;
-use msb_runtime::{Sandbox, machine_parts};
+use msb_runtime::{Sandbox, UnreadableSandbox, machine_parts};
+use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::PruneOptions;
 use crate::shared::Shared;
-use crate::{Error, Operation};
+use crate::{Error, ErrorKind, Operation};
 
 /// The time for which a prune waits for pulls and loads to end.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,6 +23,9 @@ pub struct Pruned {
     pub spared: Vec<String>,
     /// Number of removed files that no image needed before.
     pub left_overs: usize,
+    /// Number of removed stores of earlier formats.
+    #[serde(default)]
+    pub older_stores: usize,
     /// Length of all removed files, in bytes.
     pub freed_bytes: u64,
     /// Length of the remaining artifacts, in bytes.
@@ -61,7 +65,13 @@ fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
         dry_run: options.dry_run,
         lock_timeout: LOCK_TIMEOUT,
     };
-    let pruned = shared.store()?.prune(&store_options, &shared.needed())?;
+    let users = shared.image_users();
+    if let Some(sandbox) = users.unknown()?.first() {
+        return Err(unknown_need(sandbox));
+    }
+    let needed = |digest: &Digest| users.need(&digest.to_string());
+    let store = shared.store()?;
+    let pruned = store.prune(&store_options, &needed)?;
     let images = pruned.images.into_iter().map(|image| PrunedImage {
         digest: image.digest.to_string(),
         references: image.references,
@@ -70,10 +80,21 @@ fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
         images: images.collect(),
         spared: pruned.spared.iter().map(ToString::to_string).collect(),
         left_overs: pruned.left_overs,
+        older_stores: 0,
         freed_bytes: pruned.freed_bytes,
         kept_bytes: pruned.kept_bytes,
         dry_run: options.dry_run,
     };
+    for older in store.older_stores()? {
+        if older.is_in_use {
+            continue;
+        }
+        report.older_stores += 1;
+        report.freed_bytes += older.size_bytes;
+        if !options.dry_run {
+            store.remove_older(&older)?;
+        }
+    }
     // Kernels and boot disks that killed processes were writing.
     for path in machine_parts(shared.home())?.left_overs {
         report.left_overs += 1;
@@ -83,4 +104,18 @@ fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
         }
     }
     Ok(report)
+}
+
+/// Returns the error that an image may be needed by a sandbox whose description cannot be read.
+fn unknown_need(sandbox: &UnreadableSandbox) -> Error {
+    let name = sandbox.name();
+    let message = format!(
+        "cannot prune images: the image of sandbox {name} is unknown: {}",
+        sandbox.error()
+    );
+    Error::new(ErrorKind::ImageInUse, message)
+        .with_hint(format!(
+            "remove the sandbox and its files with msb rm {name}"
+        ))
+        .with_detail("sandboxes", vec![name.to_owned()])
 }

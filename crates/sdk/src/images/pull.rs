@@ -3,13 +3,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use image_store::{Event, Progress, Store, StoredImage};
-use oci_image::Reference;
+use oci_image::{Digest, Reference};
 
+use super::warnings::Warnings;
 use super::watched::Watched;
 use super::{Image, PullEvent, PullOptions, SourceOptions, budget};
 use crate::operation::blocking;
 use crate::shared::Shared;
-use crate::{Error, Notice, Operation, Size};
+use crate::{Error, ErrorKind, Notice, Operation, Size};
 
 /// A pull that has not begun: options to set, then `.await` or [`watch`](Self::watch).
 ///
@@ -119,6 +120,9 @@ pub(crate) async fn pull_into(
     source: &SourceOptions,
     progress: Arc<dyn Progress>,
 ) -> Result<(StoredImage, Vec<Notice>), Error> {
+    if name.parse::<Digest>().is_ok() {
+        return Err(digest_alone(name));
+    }
     let reference: Reference = name.parse().map_err(|error: oci_image::InvalidReference| {
         let name = crate::error::printable(name);
         Error::from(error)
@@ -132,12 +136,34 @@ pub(crate) async fn pull_into(
         blocking(move || source.pull_options(&shared)).await?
     };
     progress.event(&Event::Resolving { name });
+    let warned = Arc::new(Warnings::new(progress));
+    let progress: Arc<dyn Progress> = Arc::<Warnings<dyn Progress>>::clone(&warned);
     let pulled = image_import::pull(store, &reference, &options, progress).await;
-    let image = pulled.map_err(|error| shared.in_home(error.into()))?;
+    let image = pulled.map_err(|error| {
+        // They may say why the pull was refused.
+        warned
+            .take()
+            .into_iter()
+            .for_each(|notice| shared.note(notice));
+        shared.in_home(error.into())
+    })?;
     let newest = [image.record.manifest_digest];
     let limit_bytes = source.store_limit_bytes(shared);
-    let warnings = budget::keep(shared, store, limit_bytes, &newest).await?;
+    let mut warnings = warned.take();
+    warnings.extend(budget::keep(shared, store, limit_bytes, &newest).await?);
     Ok((image, warnings))
+}
+
+/// Returns the error of a digest without a name. It would be taken for the tag of a repository of the
+/// name sha256.
+fn digest_alone(digest: &str) -> Error {
+    let message =
+        format!("cannot pull {digest}: a digest alone does not name a registry or a repository");
+    Error::new(ErrorKind::InvalidArgument, message)
+        .with_detail("name", digest)
+        .with_hint(format!(
+            "write the image's name before it, as in msb pull NAME@{digest}"
+        ))
 }
 
 /// A pull that runs, and its progress. Dropping it stops the pull; layers that are complete stay in
@@ -166,5 +192,28 @@ impl Pull {
     /// The failure of the pull, unless [`next`](Self::next) has returned it.
     pub async fn image(&self) -> Result<Image, Error> {
         self.0.result().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_digest_alone_is_not_asked_of_a_registry() {
+        let home = tempfile::tempdir().expect("a directory");
+        let msb = crate::Msb::builder()
+            .home(home.path())
+            .build()
+            .expect("a client");
+        let digest = format!("sha256:{}", "9e".repeat(32));
+        let error = msb
+            .images()
+            .pull(digest.as_str())
+            .await
+            .expect_err("no name");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        let hint = error.hint().expect("a hint");
+        assert!(hint.ends_with(&format!("msb pull NAME@{digest}")), "{hint}");
     }
 }

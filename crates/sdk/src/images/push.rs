@@ -7,6 +7,7 @@ use image_store::{Store, StoredImage};
 use oci_image::Reference;
 use serde::{Deserialize, Serialize};
 
+use super::warnings::Warnings;
 use super::watched::Watched;
 use super::{LayerCompression, PushEvent, SourceOptions};
 use crate::operation::blocking;
@@ -198,7 +199,8 @@ async fn push_image(
     let name = options.name.clone();
     let find = move |shared: &Shared| {
         let store = shared.store()?;
-        let (reference, image) = store.find_named(&name)?;
+        let found = store.find_named(&name);
+        let (reference, image) = found.map_err(|error| Error::from(error).without_pull())?;
         Ok::<_, Error>((store, reference, image))
     };
     let (store, reference, image) = shared.with_home(find).await?;
@@ -214,7 +216,13 @@ async fn push_image(
         registries: settings.registries,
         registry_limits: settings.registry_limits,
     };
+    let warned = Arc::new(Warnings::new(progress));
+    let progress: Arc<dyn PushProgress> = Arc::<Warnings<dyn PushProgress>>::clone(&warned);
     let pushed = pushed(&store, &image, &destination, &push_options, progress).await;
+    warned
+        .take()
+        .into_iter()
+        .for_each(|notice| shared.note(notice));
     pushed.map_err(|error| shared.in_home(error))
 }
 

@@ -31,14 +31,14 @@ pub(super) fn remove(shared: Arc<Shared>, name: String, force: Force) -> Operati
 
 fn remove_now(shared: &Shared, name: &str, force: Force) -> Result<RemovedImage, Error> {
     Sandbox::sweep(shared.home())?;
-    let by_sandbox = shared.needed();
-    let needed = |digest: &Digest| Ok(force == Force::No && by_sandbox(digest)?);
+    let users = shared.image_users();
+    let needed = |digest: &Digest| Ok(force == Force::No && users.need(&digest.to_string())?);
     match shared.store()?.remove(name, &needed) {
         Err(error @ (RemoveError::Needed { digest } | RemoveError::InUse { digest })) => {
             Err(used(shared, name, &digest)?.unwrap_or_else(|| error.into()))
         }
         removed => {
-            let removed = removed?;
+            let removed = removed.map_err(|error| Error::from(error).without_pull())?;
             Ok(RemovedImage {
                 references: removed.references,
                 digest: removed.image.map(|digest| digest.to_string()),
@@ -52,10 +52,18 @@ fn remove_now(shared: &Shared, name: &str, force: Force) -> Result<RemovedImage,
 fn used(shared: &Shared, image: &str, digest: &Digest) -> io::Result<Option<Error>> {
     let digest = digest.to_string();
     let (mut names, mut is_running) = (Vec::new(), false);
-    for sandbox in Sandbox::all(shared.home())? {
+    let listing = Sandbox::list(shared.home())?;
+    for sandbox in listing.sandboxes {
         if sandbox.spec.image_digest == digest {
             is_running |= sandbox.state()?.is_up();
             names.push(sandbox.spec.name);
+        }
+    }
+    for sandbox in listing.unreadable {
+        // One whose image is unknown may be of this one.
+        if sandbox.image_digest().is_none_or(|known| known == digest) {
+            is_running |= sandbox.is_running()?;
+            names.push(sandbox.name().to_owned());
         }
     }
     let [first, others @ ..] = names.as_slice() else {

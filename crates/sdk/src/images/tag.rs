@@ -10,7 +10,7 @@ pub(super) fn tag(shared: Arc<Shared>, source: String, name: String) -> Operatio
         let name = reference(&name)?;
         let store = shared.with_home(Shared::store).await?;
         let tagged = store.tag(&source, &name).await;
-        tagged.map_err(|error| shared.in_home(error.into()))
+        tagged.map_err(|error| shared.in_home(Error::from(error).without_pull()))
     })
 }
 

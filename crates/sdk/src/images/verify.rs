@@ -190,7 +190,7 @@ fn report(
     let of_machine = parts.damaged.iter().map(|path| DamagedFile {
         path: path.clone(),
         part: "machine".to_owned(),
-        problem: "its content is not what was written".to_owned(),
+        problem: "its content has changed".to_owned(),
         images: BTreeSet::new(),
         repaired: !left.parts.contains(path),
     });

@@ -95,5 +95,5 @@ impl<E, T> Drop for Watched<E, T> {
 }
 
 fn broken_off() -> Error {
-    Error::new(ErrorKind::PullError, "the pull or push was broken off")
+    Error::new(ErrorKind::PullError, "the pull or push was aborted")
 }

@@ -10,7 +10,7 @@ use msb_runtime::{
 };
 use oci_image::Platform;
 
-use super::{RootDisk, SandboxOptions};
+use super::{RootDisk, SandboxOptions, missing_image};
 use crate::images::{Observer, PullPolicy, observed, pull_into};
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -122,9 +122,10 @@ async fn found_disk(disk: &RootDisk) -> Result<FoundRootDisk, Error> {
 
 /// Leases the image of a sandbox, which is in the store as long as the sandbox exists.
 async fn held_image(store: &Store, origin: &Origin) -> Result<(StoredImage, ImageLease), Error> {
-    let (store, digest) = (store.clone(), origin.spec.image_digest.clone());
+    let (store, spec) = (store.clone(), origin.spec.clone());
     let leasing = blocking(move || {
-        let image = store.find(&digest)?;
+        let image = store.find(&spec.image_digest);
+        let image = image.map_err(|error| missing_image(&spec, error))?;
         let lease = store.lease(&image)?;
         Ok::<_, Error>((image, lease))
     });

@@ -11,6 +11,7 @@ use oci_image::ImageConfig;
 use super::SandboxOptions;
 use super::beginning::Beginning;
 use super::spec;
+use super::start::Ready;
 use crate::images::Observer;
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -26,11 +27,39 @@ pub(super) struct Created {
     /// `None` if the root is a disk image.
     pub(super) image: Option<StoredImage>,
     /// The lease that keeps the image until its machine has its own lease.
-    _lease: Option<ImageLease>,
+    lease: Option<ImageLease>,
     pub(super) warnings: Vec<Notice>,
 }
 
 impl Created {
+    /// Returns a fork that was just made, with the right to start it.
+    pub(super) fn of_fork(shared: Arc<Shared>, fork: StoredSandbox, warnings: Vec<Notice>) -> Self {
+        Self {
+            shared,
+            sandbox: Some(fork),
+            lock: None,
+            image: None,
+            lease: None,
+            warnings,
+        }
+    }
+
+    /// Takes the right to start the sandbox, and its verified image. Blocks.
+    ///
+    /// # Errors
+    /// The image is damaged, or the sandbox is running.
+    pub(super) fn prepare(&mut self, options: &StartOptions) -> Result<(), Error> {
+        let Some(sandbox) = &self.sandbox else {
+            return Ok(());
+        };
+        let ready = Ready::check(&self.shared, sandbox, options)?;
+        self.sandbox = Some(ready.sandbox);
+        self.lock = Some(ready.lock);
+        self.image = ready.image;
+        self.lease = ready.lease;
+        Ok(())
+    }
+
     /// Returns the sandbox, which stays, and the right to start it.
     pub(super) fn keep(mut self) -> Option<(StoredSandbox, Lock)> {
         self.sandbox.take().zip(self.lock.take())
@@ -116,7 +145,7 @@ pub(super) async fn create(
             sandbox: Some(sandbox),
             lock: Some(lock),
             image,
-            _lease: lease,
+            lease,
             warnings,
         };
         shared.timeline().mark(Mark::SandboxCreated)?;
@@ -212,6 +241,7 @@ fn create_options(
         hostname: options.hostname.as_deref().map(str::parse).transpose()?,
         read_only: options.read_only,
         limits: spec::limits(options)?,
+        sysctls: options.sysctls.clone().try_into()?,
         stopping,
         ready_for_snapshots: options.snapshots,
         patches,

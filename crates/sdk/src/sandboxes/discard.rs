@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::cleanup::Cleanup;
 use crate::shared::Shared;
-use crate::{Error, Removal};
+use crate::{Error, Force, Removal};
 
 /// The time that an ended machine may take to disappear.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -62,6 +62,21 @@ pub(super) fn remove_stopped(shared: &Shared, names: &[String]) -> Result<Vec<Re
         removals.push(Removal::new(name, freed_bytes));
     }
     Ok(removals)
+}
+
+/// Removes the sandbox with this name if its description cannot be read. Returns false if there is no
+/// such sandbox. Blocks.
+///
+/// # Errors
+/// If it runs and is not to be killed, or cannot be killed or removed.
+pub(super) fn remove_unreadable(shared: &Shared, name: &str, force: Force) -> Result<bool, Error> {
+    let Some(sandbox) = StoredSandbox::find_unreadable(shared.home(), name)? else {
+        return Ok(false);
+    };
+    if force == Force::Yes {
+        sandbox.kill()?;
+    }
+    Ok(sandbox.remove().map(|()| true)?)
 }
 
 /// Asks the guest to shut down, so that its writes to volumes are kept, and removes the sandbox. A

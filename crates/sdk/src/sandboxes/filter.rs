@@ -1,10 +1,10 @@
 use std::collections::BTreeMap;
 use std::mem::discriminant;
 
-use msb_runtime::{Condition, Sandbox as StoredSandbox};
+use msb_runtime::{Condition, Sandbox as StoredSandbox, UnreadableSandbox};
 use serde::{Deserialize, Serialize};
 
-use super::SandboxState;
+use super::{NamePattern, SandboxState};
 
 /// A condition on listed sandboxes; empty fields select all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,8 @@ pub enum SandboxCondition {
     Id(String),
     /// A part of the name.
     Name(String),
+    /// A regular expression for the name.
+    NameMatches(NamePattern),
     /// The state; `None` holds for no sandbox.
     State(Option<SandboxState>),
     /// The exit code of a stopped sandbox.
@@ -50,6 +52,7 @@ impl SandboxCondition {
         match self {
             Self::Id(beginning) => spec.id.as_str().starts_with(beginning),
             Self::Name(part) => spec.name.contains(part),
+            Self::NameMatches(pattern) => pattern.matches(&spec.name),
             Self::State(wanted) => Some(state) == *wanted,
             Self::ExitCode(code) => {
                 let exit = condition.exit.as_ref();
@@ -60,6 +63,19 @@ impl SandboxCondition {
                 .labels
                 .get(key)
                 .is_some_and(|actual| value.as_ref().is_none_or(|wanted| actual == wanted)),
+        }
+    }
+}
+
+impl SandboxCondition {
+    fn holds_unreadable(&self, sandbox: &UnreadableSandbox) -> bool {
+        match self {
+            Self::Id(beginning) => sandbox.id().starts_with(beginning),
+            Self::Name(part) => sandbox.name().contains(part),
+            Self::NameMatches(pattern) => pattern.matches(sandbox.name()),
+            Self::State(wanted) => *wanted == Some(SandboxState::Unreadable),
+            Self::Image(digest) => sandbox.image_digest() == Some(digest),
+            Self::ExitCode(_) | Self::Label(..) => false,
         }
     }
 }
@@ -119,6 +135,21 @@ impl SandboxFilter {
         let is_in_state = self.state.is_none_or(|wanted| wanted == state);
         let holds = |wanted: &SandboxCondition| wanted.holds(sandbox, condition);
         has_labels && has_name && has_image && is_in_state && all_hold(&self.conditions, holds)
+    }
+}
+
+impl SandboxFilter {
+    /// Returns true if the filter selects a sandbox whose description cannot be read.
+    pub(super) fn holds_unreadable(&self, sandbox: &UnreadableSandbox) -> bool {
+        let is_state = |state| state == SandboxState::Unreadable;
+        let has_name = |part: &String| sandbox.name().contains(part);
+        let is_image = |digest: &String| sandbox.image_digest() == Some(digest);
+        let holds = |wanted: &SandboxCondition| wanted.holds_unreadable(sandbox);
+        self.labels.is_empty()
+            && self.state.is_none_or(is_state)
+            && self.name.as_ref().is_none_or(has_name)
+            && self.image.as_ref().is_none_or(is_image)
+            && all_hold(&self.conditions, holds)
     }
 }
 

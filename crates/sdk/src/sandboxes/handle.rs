@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep};
 use super::owner::Owner;
 use crate::operation::blocking;
 use crate::shared::Shared;
-use crate::{Error, ErrorKind, Exit, Notice};
+use crate::unfinished::Effect;
+use crate::{Error, ErrorKind, Exit, Notice, Operation};
 
 /// The time that the process of an ended machine may take to disappear, after its connection broke.
 const END_TIMEOUT: Duration = Duration::from_secs(1);
@@ -67,13 +68,42 @@ impl Handle {
     }
 
     /// Replaces the sandbox's description, which has changed.
-    pub(super) fn replace(&self, stored: StoredSandbox) {
+    pub(crate) fn replace(&self, stored: StoredSandbox) {
         let mut current = self.stored.write().unwrap_or_else(PoisonError::into_inner);
         *current = stored;
     }
 
     pub(crate) fn name(&self) -> String {
         self.stored().spec.name
+    }
+
+    fn id(&self) -> String {
+        self.stored().spec.id.to_string()
+    }
+
+    /// Waits until no change of the sandbox goes on without its caller.
+    pub(crate) async fn settled(&self) {
+        self.shared.unfinished().settled(&self.id()).await;
+    }
+
+    /// Returns an operation that changes the sandbox: dropped after it has begun, it is done nevertheless,
+    /// and later calls on the sandbox wait for that.
+    pub(crate) fn change<T, F>(
+        self: &Arc<Self>,
+        effect: Effect,
+        work: impl FnOnce(Arc<Self>) -> F + Send + 'static,
+    ) -> Operation<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
+        let handle = Arc::clone(self);
+        Operation::new(async move {
+            let shared = Arc::clone(&handle.shared);
+            let id = handle.id();
+            shared.unfinished().settled_for(&id, effect).await;
+            shared.unfinished().change(&id, effect, work(handle)).await
+        })
     }
 
     /// Keeps a machine that this process started: its connection, and its process until it has
@@ -133,6 +163,8 @@ impl Handle {
     /// Returns a connection with the running sandbox. Calls share it, unless the sandbox ends when
     /// no client is connected.
     pub(crate) async fn connect(&self) -> Result<Client, Error> {
+        let shared = &self.shared;
+        shared.unfinished().guest_settled(&self.id()).await;
         let stored = self.stored();
         if stored.spec.lifetime.idle_timeout_s.is_some() {
             return Ok(stored.connect().await?);

@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
-use msb_runtime::{Condition, Process, Sandbox as StoredSandbox, State};
+use msb_runtime::{Condition, Process, Sandbox as StoredSandbox, State, UnreadableSandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -20,6 +21,8 @@ pub enum SandboxState {
     Paused,
     /// The machine has ended; the writable disk is kept.
     Stopped,
+    /// The sandbox's description cannot be read. The machine may be running.
+    Unreadable,
 }
 
 impl SandboxState {
@@ -80,6 +83,11 @@ pub struct SandboxInfo {
     /// Failures of disks, one line for each disk.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disk_errors: Vec<String>,
+    /// The reason that the sandbox's description cannot be read, or the damage of a record whose copy
+    /// is used; `None` if the record is intact. Of a sandbox whose description cannot be read, only the
+    /// id, the directory and the space are known for certain; other fields are empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// The directory of the sandbox's files.
     pub directory: PathBuf,
     /// The space that the writable disk takes on the host, in bytes.
@@ -146,11 +154,16 @@ const OWN_KEYS: [&str; 10] = [
 ];
 
 impl SandboxInfo {
-    /// Returns the main command, with the settings that later commands inherit.
-    pub fn main_command(&self) -> MainCommand {
-        let process = self.rest.get("process").cloned();
-        let process = process.and_then(|process| serde_json::from_value(process).ok());
-        process.unwrap_or_default()
+    /// Returns the main command, with the settings that later commands inherit; an empty one if the
+    /// sandbox's description cannot be read.
+    ///
+    /// # Errors
+    /// If the description has a main command of another form.
+    pub fn main_command(&self) -> Result<MainCommand, Error> {
+        match self.rest.get("process") {
+            Some(process) => Ok(MainCommand::deserialize(process)?),
+            None => Ok(MainCommand::default()),
+        }
     }
 
     /// Returns the guest's hostname.
@@ -170,6 +183,8 @@ impl SandboxInfo {
         for key in OWN_KEYS {
             rest.remove(key);
         }
+        // It is msb's own, and says nothing that the snapshots do not.
+        rest.remove("last_snapshot_number");
         if condition.state.is_up()
             && let Some(machine) = sandbox.machine_resources()
         {
@@ -194,10 +209,40 @@ impl SandboxInfo {
             // A VMM process in another PID namespace has no process id here.
             machine_pid: sandbox.machine_process_id().ok().flatten(),
             disk_errors: Vec::new(),
+            problem: sandbox.record_damage.as_ref().map(|damage| {
+                format!("its record is damaged ({damage}); the copy of the record is used")
+            }),
             directory: sandbox.directory().to_owned(),
             allocated_bytes: sandbox.allocated_bytes().ok(),
             rest,
         })
+    }
+
+    /// Returns what is known of a sandbox whose description cannot be read.
+    pub(super) fn of_unreadable(sandbox: &UnreadableSandbox) -> Self {
+        let directory = sandbox.directory();
+        Self {
+            id: sandbox.id().to_owned(),
+            name: sandbox.name().to_owned(),
+            image: String::new(),
+            image_digest: sandbox.image_digest().unwrap_or_default().to_owned(),
+            created_s: created_s(directory),
+            state: SandboxState::Unreadable,
+            started_s: None,
+            exit: None,
+            cpus: 0,
+            memory_mib: 0,
+            upper_bytes: 0,
+            remove_when_stopped: false,
+            labels: BTreeMap::new(),
+            ports: Vec::new(),
+            machine_pid: None,
+            disk_errors: Vec::new(),
+            problem: Some(sandbox.error().to_string()),
+            directory: directory.to_owned(),
+            allocated_bytes: sandbox.allocated_bytes().ok(),
+            rest: Map::new(),
+        }
     }
 
     /// Asks the virtual machine's process of a running sandbox for failures of disks.
@@ -205,5 +250,28 @@ impl SandboxInfo {
         if self.state.is_up() {
             self.disk_errors = sandbox.disk_errors().await;
         }
+    }
+}
+
+/// Returns the time at which a directory was made, or else last changed; 0 if that is unknown.
+fn created_s(directory: &Path) -> u64 {
+    let metadata = std::fs::metadata(directory).ok();
+    let made =
+        metadata.and_then(|metadata| metadata.created().or_else(|_| metadata.modified()).ok());
+    let since = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    #[tokio::test]
+    async fn a_main_command_of_another_form_is_an_error_and_not_an_empty_one() {
+        let (_home, sandbox) = crate::testing::stopped_sandbox().await;
+        let mut info = sandbox.inspect().await.expect("inspected");
+        assert!(info.main_command().expect("a command").argv.is_empty());
+        info.rest["process"]["argv"] = "sh".into();
+        info.main_command().expect_err("it is no list");
+        info.rest.remove("process");
+        info.main_command().expect("it is unknown");
     }
 }

@@ -9,6 +9,7 @@ mod filter;
 mod fork;
 mod handle;
 mod info;
+mod name_pattern;
 mod options;
 mod owner;
 mod pause;
@@ -26,15 +27,20 @@ use msb_runtime::Sandbox as StoredSandbox;
 
 pub use changes::Changes;
 pub use filter::{SandboxCondition, SandboxFilter};
-pub use fork::ForkOptions;
+pub use fork::{BranchOptions, ForkOptions};
 pub use info::{Lifetime, MainCommand, SandboxInfo, SandboxState};
-pub use options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions, StartOptions, Verify};
+pub use name_pattern::NamePattern;
+pub use options::{
+    CopyIn, HostName, NewDirectory, PidNamespace, Restart, SandboxOptions, StartOptions, Verify,
+};
 pub use request::SandboxRequest;
 pub use rollback::{RollbackOptions, RolledBack};
 pub use root_disk::RootDisk;
 pub use sandbox::Sandbox;
 
 pub(crate) use handle::Handle;
+pub(crate) use spec::default_resources;
+pub(crate) use start::missing_image;
 
 use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation, Removal, StatsSample};
@@ -143,7 +149,8 @@ impl Sandboxes {
         })
     }
 
-    /// Returns the sandboxes that a filter selects, oldest first.
+    /// Returns the sandboxes that a filter selects, oldest first, and before them those whose
+    /// descriptions cannot be read.
     ///
     /// ```no_run
     /// use msb_sdk::{SandboxFilter, SandboxState};
@@ -167,7 +174,9 @@ impl Sandboxes {
                 .await?;
             let mut infos = Vec::new();
             for (stored, mut info) in found {
-                info.ask_disk_errors(&stored).await;
+                if let Some(stored) = stored {
+                    info.ask_disk_errors(&stored).await;
+                }
                 infos.push(info);
             }
             Ok(infos)
@@ -187,6 +196,20 @@ impl Sandboxes {
         let shared = Arc::clone(&self.shared);
         Operation::new(async move {
             let work = move |shared: &Shared| discard::remove_stopped(shared, &names);
+            shared.with_home(work).await
+        })
+    }
+
+    /// Removes the sandbox with this name or id if its description cannot be read, with its disks.
+    /// Returns false, and removes nothing, if there is no such sandbox.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning) without [`Force::Yes`]; or if it cannot be
+    /// killed or removed.
+    pub fn remove_unreadable(&self, name: impl Into<String>, force: Force) -> Operation<bool> {
+        let (shared, name) = (Arc::clone(&self.shared), name.into());
+        Operation::new(async move {
+            let work = move |shared: &Shared| discard::remove_unreadable(shared, &name, force);
             shared.with_home(work).await
         })
     }
@@ -221,14 +244,19 @@ fn find(shared: &Shared, name: &str) -> Result<StoredSandbox, Error> {
 fn list(
     shared: &Shared,
     filter: &SandboxFilter,
-) -> Result<Vec<(StoredSandbox, SandboxInfo)>, Error> {
+) -> Result<Vec<(Option<StoredSandbox>, SandboxInfo)>, Error> {
     StoredSandbox::sweep(shared.home())?;
-    let mut found = Vec::new();
-    for sandbox in StoredSandbox::all(shared.home())? {
+    let listing = StoredSandbox::list(shared.home())?;
+    let unreadable = listing.unreadable.iter();
+    let unreadable = unreadable.filter(|sandbox| filter.holds_unreadable(sandbox));
+    let mut found: Vec<_> = unreadable
+        .map(|sandbox| (None, SandboxInfo::of_unreadable(sandbox)))
+        .collect();
+    for sandbox in listing.sandboxes {
         let condition = sandbox.condition()?;
         if filter.holds(&sandbox, &condition) {
             let info = SandboxInfo::read(&sandbox, condition)?;
-            found.push((sandbox, info));
+            found.push((Some(sandbox), info));
         }
     }
     Ok(found)

@@ -54,6 +54,10 @@ pub struct SandboxOptions {
     pub groups: Vec<String>,
     /// Resource limits of commands, by name: `nofile`, `nproc`, `core`.
     pub ulimits: BTreeMap<String, Ulimit>,
+    /// The namespace of process IDs that commands see.
+    pub pid: PidNamespace,
+    /// True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans.
+    pub init: bool,
     /// The terminal of the main command; `None` if it gets pipes.
     pub tty: Option<TerminalSize>,
     /// True if the main command's standard input stays open for attached clients.
@@ -71,11 +75,13 @@ pub struct SandboxOptions {
     pub pids: Option<u32>,
     /// Size of `/dev/shm`; half of the memory if `None`.
     pub shm: Option<Size>,
-    /// Size of `/tmp`, which is in memory; half of the memory if `None`.
+    /// Size of `/tmp` in memory; `/tmp` is on the writable disk if `None`.
     pub tmp: Option<Size>,
+    /// Settings of the guest's kernel, by name: `net.core.somaxconn`.
+    pub sysctls: BTreeMap<String, String>,
     /// The guest's hostname; the sandbox's name if `None`.
     pub hostname: Option<String>,
-    /// True if nothing can be written but to mounts and to what is in memory.
+    /// True if nothing can be written but to mounts and to `/dev/shm`.
     pub read_only: bool,
     /// Mounts.
     pub mounts: Vec<Mount>,
@@ -146,6 +152,18 @@ pub enum Verify {
     Changed,
     /// Everything is compared at each start.
     Always,
+}
+
+/// The namespace of process IDs that commands see.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum PidNamespace {
+    /// The sandbox's own, in which the main command is process 1.
+    #[default]
+    Private,
+    /// That of the virtual machine, in which msb's agent is process 1.
+    Host,
 }
 
 /// The condition under which an ended main command is started again.
@@ -221,7 +239,7 @@ mod tests {
     fn options_survive_json() {
         let json = r#"{"image":"alpine","command":["sh","-c","true"],"memory":"512M","ports":["80"],
             "network":"listed","platform":"linux/amd64","vmm":"qemu","verify":"always",
-            "restart":{"on-failure":{"retries_max":3}},"ulimits":{"nofile":1024,"core":{"soft":0,"hard":null}}}"#;
+            "pid":"host","init":true,"restart":{"on-failure":{"retries_max":3}},"ulimits":{"nofile":1024,"core":{"soft":0,"hard":null}}}"#;
         let options: SandboxOptions = serde_json::from_str(json).expect("read");
         assert_eq!(options.memory, Some(Size::new(512 << 20)));
         assert_eq!(options.start.vmm, Some(VmmChoice::Qemu));

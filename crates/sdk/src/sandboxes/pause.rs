@@ -1,3 +1,4 @@
+use crate::unfinished::Effect;
 use crate::{Operation, Sandbox};
 
 impl Sandbox {
@@ -19,12 +20,13 @@ impl Sandbox {
     /// [`NotRunning`](crate::ErrorKind::NotRunning), [`SandboxPaused`](crate::ErrorKind::SandboxPaused) if it
     /// is paused already.
     pub fn pause(&self) -> Operation<()> {
-        self.run(|handle| async move {
-            match handle.stored().pause().await {
-                Ok(()) => Ok(()),
-                Err(error) => Err(handle.explain(error).await),
-            }
-        })
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                match handle.stored().pause().await {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(handle.explain(error).await),
+                }
+            })
     }
 
     /// Lets the processes of the paused sandbox go on.
@@ -32,11 +34,12 @@ impl Sandbox {
     /// # Errors
     /// [`NotRunning`](crate::ErrorKind::NotRunning), [`NotPaused`](crate::ErrorKind::NotPaused).
     pub fn unpause(&self) -> Operation<()> {
-        self.run(|handle| async move {
-            match handle.stored().unpause().await {
-                Ok(()) => Ok(()),
-                Err(error) => Err(handle.explain(error).await),
-            }
-        })
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                match handle.stored().unpause().await {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(handle.explain(error).await),
+                }
+            })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::RootDisk;
-use super::options::{CopyIn, HostName, NewDirectory, Restart, SandboxOptions};
+use super::options::{CopyIn, HostName, NewDirectory, PidNamespace, Restart, SandboxOptions};
 use super::run::CreatedObserver;
 use super::{Sandbox, run};
 use crate::images::{Observer, PullPolicy};
@@ -159,6 +159,18 @@ impl SandboxRequest {
         self
     }
 
+    /// Sets the namespace of process IDs that commands see.
+    pub fn pid(mut self, namespace: PidNamespace) -> Self {
+        self.options.pid = namespace;
+        self
+    }
+
+    /// Makes process 1 an init, which starts the main command, passes signals on to it and reaps orphans.
+    pub fn init(mut self) -> Self {
+        self.options.init = true;
+        self
+    }
+
     /// Gives the main command a terminal.
     pub fn tty(mut self, rows: u16, cols: u16) -> Self {
         self.options.tty = Some(TerminalSize { rows, cols });
@@ -205,9 +217,15 @@ impl SandboxRequest {
         self.sized(size, |options, size| options.shm = Some(size))
     }
 
-    /// Sets the size of `/tmp`, which is in memory.
+    /// Puts `/tmp` in memory, with this size.
     pub fn tmp(self, size: impl IntoSize) -> Self {
         self.sized(size, |options, size| options.tmp = Some(size))
+    }
+
+    /// Sets a setting of the guest's kernel, such as `net.core.somaxconn`.
+    pub fn sysctl(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.options.sysctls.insert(name.into(), value.into());
+        self
     }
 
     /// Sets the guest's hostname.
@@ -216,7 +234,7 @@ impl SandboxRequest {
         self
     }
 
-    /// Keeps everything but mounts and what is in memory from being written.
+    /// Keeps everything but mounts and `/dev/shm` from being written.
     pub fn read_only(mut self) -> Self {
         self.options.read_only = true;
         self
@@ -346,9 +364,10 @@ impl SandboxRequest {
         self
     }
 
-    /// Replaces all options.
+    /// Replaces all options, those that could not be used among them.
     pub fn with_options(mut self, options: SandboxOptions) -> Self {
         self.options = options;
+        self.invalid = None;
         self
     }
 

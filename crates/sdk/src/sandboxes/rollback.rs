@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::owner::own_options;
 use super::{Sandbox, StartOptions};
 use crate::snapshots::Progress;
+use crate::unfinished::Effect;
 use crate::{Error, ErrorKind, Notice, Operation, SnapshotInfo};
 
 /// The options of a rollback.
@@ -73,7 +74,7 @@ impl Sandbox {
     /// start fails, the rollback is made.
     pub fn rollback_with(&self, options: RollbackOptions) -> Operation<RolledBack> {
         let sandbox = self.clone();
-        Operation::new(async move {
+        self.handle().change(Effect::Guest, move |_| async move {
             let rolled = sandbox.roll_back(options).await?;
             // The files before are a snapshot, too.
             let handle = sandbox.handle();

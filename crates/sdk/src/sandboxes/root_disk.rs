@@ -56,7 +56,7 @@ impl FromStr for RootDisk {
 /// Returns a disk image of which only the path is known.
 fn named(path: &str, text: &str) -> Result<RootDisk, Error> {
     if path.is_empty() {
-        return Err(invalid(text, "it names no file"));
+        return Err(invalid(text, "it does not name a file"));
     }
     Ok(RootDisk::new(path))
 }
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn other_settings_are_refused_with_those_that_are_known() {
         for (text, expected) in [
-            ("", "it names no file"),
-            (":format=raw", "it names no file"),
+            ("", "it does not name a file"),
+            (":format=raw", "it does not name a file"),
             ("a:format=vhd", "write raw, qcow2 or vmdk"),
             ("a:fstype=ntfs", "write ext4, xfs, btrfs or erofs"),
             ("a:partition=0", "write a number from 1 on"),

@@ -9,7 +9,7 @@ use super::start::{self, Booted};
 use super::{Sandbox, SandboxOptions};
 use crate::images::Observer;
 use crate::shared::Shared;
-use crate::{Error, Operation};
+use crate::{Error, Operation, StartOptions, TerminalSize};
 
 /// The receiver of a new sandbox's id. Its error is a message.
 pub(super) type CreatedObserver = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -59,43 +59,54 @@ pub(super) fn run(
         let window = start_options.window.or(options.tty);
         let verify = verify_mode(start_options.verify);
         let created = create::create(&shared, options, observer.as_ref(), Some(verify)).await?;
-        let mut created = announced(created, watch_id).await?;
-        let lock = created.take_lock().ok_or_else(Error::no_lock)?;
-        let sandbox = created.sandbox().cloned().ok_or_else(Error::no_lock)?;
-        let starting = start::Start {
-            shared: &shared,
-            sandbox: &sandbox,
-            image: created.image.as_ref(),
-            options: &start_options,
-            window,
-            is_owned,
-        };
-        let booted = match starting.boot(lock).await {
-            Ok(booted) => booted,
-            Err(error) => {
-                // A command that has run leaves its sandbox, for its output and its files.
-                if !is_owned && has_run(&sandbox).await {
-                    let _ = created.keep_sandbox();
-                }
-                created.remove().await;
-                return Err(error);
-            }
-        };
-        let Booted {
-            mut running,
-            warnings,
-        } = booted;
-        let owner = running.take_owner();
-        let mut all = shared.take_notices();
-        all.extend(created.warnings.iter().cloned());
-        all.extend(warnings);
-        let handle = Sandbox::started(shared.clone(), sandbox, running, all).await;
-        if let Some(owner) = owner {
-            handle.own(owner);
-        }
-        let _ = created.keep_sandbox();
-        Ok(handle)
+        let created = announced(created, watch_id).await?;
+        start_created(&shared, created, &start_options, window, is_owned).await
     })
+}
+
+/// Starts a new sandbox, which is removed if that fails. With `is_owned` it ends with its handle.
+pub(super) async fn start_created(
+    shared: &Arc<Shared>,
+    mut created: Created,
+    options: &StartOptions,
+    window: Option<TerminalSize>,
+    is_owned: bool,
+) -> Result<Sandbox, Error> {
+    let lock = created.take_lock().ok_or_else(Error::no_lock)?;
+    let sandbox = created.sandbox().cloned().ok_or_else(Error::no_lock)?;
+    let starting = start::Start {
+        shared,
+        sandbox: &sandbox,
+        image: created.image.as_ref(),
+        options,
+        window,
+        is_owned,
+    };
+    let booted = match starting.boot(lock).await {
+        Ok(booted) => booted,
+        Err(error) => {
+            // A command that has run leaves its sandbox, for its output and its files.
+            if !is_owned && has_run(&sandbox).await {
+                let _ = created.keep_sandbox();
+            }
+            created.remove().await;
+            return Err(error);
+        }
+    };
+    let Booted {
+        mut running,
+        warnings,
+    } = booted;
+    let owner = running.take_owner();
+    let mut all = shared.take_notices();
+    all.extend(created.warnings.iter().cloned());
+    all.extend(warnings);
+    let handle = Sandbox::started(shared.clone(), sandbox, running, all).await;
+    if let Some(owner) = owner {
+        handle.own(owner);
+    }
+    let _ = created.keep_sandbox();
+    Ok(handle)
 }
 
 /// Returns true if the sandbox's command has run.

@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use super::discard::kill_and_remove;
 use super::handle::Handle;
 use super::owner::{Owner, Scope};
-use super::start::{Ready, Start};
 use super::{Changes, Lifetime, MainCommand, SandboxInfo};
 use crate::operation::blocking;
 use crate::shared::Shared;
+use crate::unfinished::Effect;
 use crate::{
     Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, Snapshots,
-    StartOptions, Stats, StatsWatch, Stopped,
+    Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -64,7 +64,12 @@ impl Sandbox {
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        Operation::new(work(Arc::clone(&self.handle)))
+        let handle = Arc::clone(&self.handle);
+        let work = work(Arc::clone(&handle));
+        Operation::new(async move {
+            handle.settled().await;
+            work.await
+        })
     }
 
     /// Returns the id.
@@ -106,46 +111,6 @@ impl Sandbox {
         self.stored().spec.remove_when_stopped
     }
 
-    /// Starts the sandbox from the disk that it was stopped with.
-    ///
-    /// # Errors
-    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or one of
-    /// [`StartError`](ErrorKind::StartError).
-    pub fn start(&self) -> Operation<Vec<Notice>> {
-        self.start_with(StartOptions::default())
-    }
-
-    /// Starts the sandbox with these parameters. Returns the notices of the start.
-    ///
-    /// # Errors
-    /// Fails as [`start`](Self::start) does.
-    pub fn start_with(&self, options: StartOptions) -> Operation<Vec<Notice>> {
-        self.run(|handle| async move {
-            let stored = handle.stored();
-            let checking = {
-                let options = options.clone();
-                handle
-                    .shared
-                    .with_home(move |shared| Ready::check(shared, &stored, &options))
-            };
-            let ready = checking.await?;
-            let start = Start {
-                shared: &handle.shared,
-                sandbox: &ready.sandbox,
-                image: ready.image.as_ref(),
-                options: &options,
-                window: options.window,
-                is_owned: false,
-            };
-            let booted = start.boot(ready.lock).await?;
-            handle.replace(ready.sandbox);
-            handle.keep(booted.running).await;
-            let mut warnings = handle.shared.take_notices();
-            warnings.extend(booted.warnings);
-            Ok(warnings)
-        })
-    }
-
     /// Asks the guest to end its processes and to power off, and kills the machine if it does not.
     /// `grace` is the time for processes; the sandbox's own, 10 s unless it was given, if `None`.
     ///
@@ -160,7 +125,7 @@ impl Sandbox {
     /// # Errors
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for an unknown signal.
     pub fn stop_with(&self, grace: Option<Duration>, signal: Option<String>) -> Operation<Stopped> {
-        self.run(|handle| async move {
+        self.handle.change(Effect::End, move |handle| async move {
             let signal: Option<StopSignal> = signal.as_deref().map(str::parse).transpose()?;
             let stored = handle.stored();
             let own = Duration::from_secs(stored.spec.stopping.timeout_s);
@@ -178,7 +143,9 @@ impl Sandbox {
     /// # Errors
     /// [`NotRunning`](ErrorKind::NotRunning).
     pub fn kill(&self) -> Operation<()> {
-        self.run(|handle| async move { Ok(handle.stored().kill().await?) })
+        self.handle.change(Effect::End, move |handle| async move {
+            Ok(handle.stored().kill().await?)
+        })
     }
 
     /// Sends a signal to the main command, by its name or number.
@@ -202,7 +169,7 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxRunning`](ErrorKind::SandboxRunning).
     pub fn remove(&self, force: Force) -> Operation<()> {
-        self.run(|handle| async move {
+        self.handle.change(Effect::End, move |handle| async move {
             let stored = handle.stored();
             if force == Force::Yes {
                 kill_and_remove(stored).await?;
@@ -223,12 +190,13 @@ impl Sandbox {
     /// If the sandbox's description cannot be written, or its supervisor does not answer. The
     /// sandbox then ends.
     pub fn detach(&self) -> Operation<()> {
-        self.run(|handle| async move {
-            match handle.take_owner() {
-                Some(owner) => owner.release().await,
-                None => Ok(()),
-            }
-        })
+        self.handle
+            .change(Effect::Slight, move |handle| async move {
+                match handle.take_owner() {
+                    Some(owner) => owner.release().await,
+                    None => Ok(()),
+                }
+            })
     }
 
     /// Ends what the handle has: an owned sandbox is shut down, killed if it has not ended after 2 s,
@@ -237,7 +205,7 @@ impl Sandbox {
     /// # Errors
     /// If the sandbox cannot be killed or removed.
     pub fn close(&self) -> Operation<()> {
-        self.run(|handle| async move {
+        self.handle.change(Effect::End, move |handle| async move {
             handle.disconnect().await;
             let Some(owner) = handle.end_scope() else {
                 return Ok(());
@@ -351,13 +319,14 @@ impl Sandbox {
     /// # Errors
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a disk that would shrink.
     pub fn update(&self, changes: Changes) -> Operation<()> {
-        self.run(|handle| async move {
-            let changes = changes.checked()?;
-            let mut stored = handle.stored();
-            let stored = blocking(move || stored.update(changes).map(|()| stored)).await?;
-            handle.replace(stored);
-            Ok(())
-        })
+        self.handle
+            .change(Effect::Slight, move |handle| async move {
+                let changes = changes.checked()?;
+                let mut stored = handle.stored();
+                let stored = blocking(move || stored.update(changes).map(|()| stored)).await?;
+                handle.replace(stored);
+                Ok(())
+            })
     }
 
     /// Gives the stopped sandbox another name.
@@ -366,7 +335,7 @@ impl Sandbox {
     /// [`SandboxRunning`](ErrorKind::SandboxRunning), [`NameTaken`](ErrorKind::NameTaken).
     pub fn rename(&self, name: impl Into<String>) -> Operation<()> {
         let name = name.into();
-        self.run(|handle| async move {
+        self.handle.change(Effect::Guest, move |handle| async move {
             let mut stored = handle.stored();
             let renaming = handle
                 .shared
@@ -451,7 +420,7 @@ fn never_ran(name: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use crate::testing::stopped_sandbox;
-    use crate::{ErrorKind, Force};
+    use crate::{ErrorKind, Face, Force};
 
     #[tokio::test]
     async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
@@ -459,8 +428,10 @@ mod tests {
         let lock = sandbox.stored().claim().expect("claimed");
         let error = sandbox.remove(Force::No).await.expect_err("it is running");
         assert_eq!(error.kind(), ErrorKind::SandboxRunning);
-        let hint = error.hint().expect("a hint");
+        let hint = error.hint_for(Face::CommandLine).expect("a hint");
         assert!(hint.contains("msb stop web"), "{hint}");
+        let hint = error.hint().expect("a hint");
+        assert!(hint.contains("remove(Force::Yes)"), "{hint}");
         drop(lock);
         sandbox.remove(Force::No).await.expect("removed");
     }

@@ -6,13 +6,13 @@ use std::num::NonZeroU32;
 use msb_runtime::network::GATEWAY_ADDRESS;
 use msb_runtime::{
     HostAuthorities, HostCopy, HostEntry, Lifetime, Limits, NewDirectory, NoSignal, Overrides,
-    Patches, Process, Resources, RestartPolicy, StopSignal, Stopping, process,
+    Patches, Process, Resources, RestartPolicy, StopSignal, Stopping, Sysctls, process,
     process_without_command,
 };
 use msb_vmm::MEMORY_MIN_MIB;
 use oci_image::ImageConfig;
 
-use super::options::{HostName, Restart, SandboxOptions};
+use super::options::{HostName, PidNamespace, Restart, SandboxOptions};
 use crate::error::printable;
 use crate::{Error, Notice, Size};
 
@@ -37,6 +37,7 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
     }
     resources(options)?;
     limits(options)?;
+    Sysctls::try_from(options.sysctls.clone())?;
     restart(options.restart)?;
     stopping(options, &ImageConfig::default())?;
     overrides(options, false)?;
@@ -61,8 +62,8 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
 /// Checks what a native root is made of, and that nothing has to lie beside it on its disk.
 fn check_native(options: &SandboxOptions) -> Result<(), Error> {
     if options.from_sandbox.is_some() || options.root_disk.is_some() {
-        let message = "a native root is made of an image, not of a sandbox or a disk image";
-        let hint = "a sandbox that begins with one with a native root has a native root, too";
+        let message = "a native root requires an image, not a sandbox or a disk image";
+        let hint = "a sandbox that is created from one with a native root also has a native root";
         return Err(Error::invalid(message).with_hint(hint));
     }
     if !options.hosts.is_empty() {
@@ -74,30 +75,39 @@ fn check_native(options: &SandboxOptions) -> Result<(), Error> {
 
 /// Checks that the sandbox begins with one thing: an image, a sandbox or a disk image.
 fn check_origin(options: &SandboxOptions) -> Result<(), Error> {
-    let image = (!options.image.is_empty()).then(|| "of an image".to_owned());
+    let image = (!options.image.is_empty()).then(|| "an image".to_owned());
     let from = options.from_sandbox.as_ref();
-    let from = from.map(|from| format!("from {}", printable(from)));
+    let from = from.map(|from| format!("the sandbox {}", printable(from)));
     let disk = options.root_disk.as_ref();
-    let disk = disk.map(|disk| format!("of the disk image {}", disk.path.display()));
+    let disk = disk.map(|disk| format!("the disk image {}", disk.path.display()));
     let given: Vec<String> = [image, from, disk].into_iter().flatten().collect();
     match given.as_slice() {
         [] => Err(Error::invalid("no image was named")),
         [_] => Ok(()),
         [first, second, ..] => {
-            let message = format!("a sandbox is made {first} or {second}, not of both");
+            let message = format!("give {first} or {second}, not both");
             Err(Error::invalid(message))
         }
     }
 }
 
 pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
-    let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let default_cpus = u8::try_from(host_cpus.min(CPUS_DEFAULT_MAX)).unwrap_or(1);
+    let default = default_resources();
     Ok(Resources {
-        cpus: cpus(options.cpus.unwrap_or(default_cpus))?,
-        memory_mib: options.memory.map_or(Ok(MEMORY_DEFAULT_MIB), memory_mib)?,
-        upper_bytes: options.disk.map_or(DISK_DEFAULT_BYTES, Size::bytes),
+        cpus: cpus(options.cpus.unwrap_or(default.cpus))?,
+        memory_mib: options.memory.map_or(Ok(default.memory_mib), memory_mib)?,
+        upper_bytes: options.disk.map_or(default.upper_bytes, Size::bytes),
     })
+}
+
+/// Returns the resources of a sandbox that is created without options.
+pub(crate) fn default_resources() -> Resources {
+    let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    Resources {
+        cpus: u8::try_from(host_cpus.min(CPUS_DEFAULT_MAX)).unwrap_or(1),
+        memory_mib: MEMORY_DEFAULT_MIB,
+        upper_bytes: DISK_DEFAULT_BYTES,
+    }
 }
 
 /// Checks a number of processors.
@@ -115,7 +125,8 @@ pub(super) fn memory_mib(memory: Size) -> Result<u32, Error> {
     let mib = u32::try_from(memory.bytes() >> 20).ok();
     mib.filter(|&mib| mib >= MEMORY_MIN_MIB).ok_or_else(|| {
         Error::invalid(format!(
-            "memory: write a size from {MEMORY_MIN_MIB}M to 4096T"
+            "memory: {memory} bytes are too few or too many; write a size from {MEMORY_MIN_MIB}M to 4096T, such as \
+             \"512M\""
         ))
         .with_detail("memory", memory.bytes())
     })
@@ -123,12 +134,13 @@ pub(super) fn memory_mib(memory: Size) -> Result<u32, Error> {
 
 pub(super) fn limits(options: &SandboxOptions) -> Result<Limits, Error> {
     let pids = options.pids.map(|pids| {
-        NonZeroU32::new(pids).ok_or_else(|| Error::invalid("a sandbox has at least one process"))
+        NonZeroU32::new(pids)
+            .ok_or_else(|| Error::invalid("the limit on processes must be at least 1"))
     });
     let size = |size: Option<Size>, path: &str| match size.map(Size::bytes) {
         // For a tmpfs a size of 0 means no limit.
         Some(0) => Err(Error::invalid(format!(
-            "a size of 0 is no room at all for {path}"
+            "the size of {path} must be greater than 0"
         ))),
         bytes => Ok(bytes),
     };
@@ -150,7 +162,7 @@ pub(super) fn restart(restart: Restart) -> Result<RestartPolicy, Error> {
             Some(retries) => RestartPolicy::OnFailure {
                 retries_max: Some(retries),
             },
-            None => return Err(Error::invalid("a command is restarted at least once")),
+            None => return Err(Error::invalid("the number of restarts must be at least 1")),
         },
     })
 }
@@ -258,6 +270,11 @@ fn overrides(options: &SandboxOptions, trusts_host: bool) -> Result<Overrides, E
         stdin: options.stdin,
         groups: options.groups.clone(),
         ulimits: ulimits?,
+        pid: match options.pid {
+            PidNamespace::Private => msb_runtime::PidNamespace::Private,
+            PidNamespace::Host => msb_runtime::PidNamespace::Host,
+        },
+        init: options.init,
     })
 }
 
@@ -279,7 +296,7 @@ pub(super) fn patches(options: &SandboxOptions) -> Result<Patches, Error> {
     let make = options.make_directories.iter().map(|made| {
         if made.mode.is_some_and(|mode| mode > 0o7777) {
             let message = format!(
-                "the mode of '{}' is not one of 12 bits",
+                "the mode of '{}' has more than 12 bits",
                 printable(&made.path)
             );
             return Err(Error::invalid(message));
@@ -312,7 +329,7 @@ fn host(host: &HostName) -> Result<HostEntry, Error> {
         let names = printable(&host.names.join(" "));
         let address = printable(&host.address);
         Error::invalid(format!(
-            "'{names}' at '{address}' is no line of /etc/hosts: names and an IP address, or host-gateway"
+            "invalid host entry '{names}:{address}': write NAME:IP or NAME:host-gateway"
         ))
     };
     let address: IpAddr = match host.address.as_str() {
@@ -372,7 +389,9 @@ mod tests {
         };
         let of_image = stopping(&options(), &image("SIGQUIT")).expect("known");
         assert_eq!(of_image.0.signal.to_string(), "SIGQUIT");
-        let (unknown, notice) = stopping(&options(), &image("SIGRTMIN+3")).expect("reported");
+        let real_time = stopping(&options(), &image("SIGRTMIN+3")).expect("known");
+        assert_eq!(real_time.0.signal.number(), 37);
+        let (unknown, notice) = stopping(&options(), &image("SIGNONE")).expect("reported");
         assert_eq!(unknown.signal, StopSignal::default());
         assert!(notice.is_some());
         let mut given = options();

@@ -3,25 +3,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use image_store::{ImageLease, StoredImage};
+use image_store::{FindError, ImageLease, StoredImage};
 use msb_jail::Strictness;
 use msb_runtime::{
-    Exit, Lock, Mark, Mount, Running, Sandbox as StoredSandbox, StartError,
+    Exit, Lock, Mark, Mount, Running, Sandbox as StoredSandbox, Spec, StartError,
     StartOptions as MachineOptions,
 };
+use oci_image::Reference;
 
+use super::Sandbox;
 use super::create::{verify_mode, vmm_choice};
+use super::handle::Handle;
 use super::owner::own_options;
+use crate::error::Hint;
 use crate::operation::blocking;
 use crate::shared::Shared;
+use crate::unfinished::{Abandonment, Effect};
 use crate::vmm::{self, Backends};
-use crate::{Error, ErrorKind, Notice, StartOptions, TerminalSize};
+use crate::{Error, ErrorKind, Notice, Operation, StartOptions, TerminalSize};
 
 /// The time that a guest may take to answer, unless the caller gives another.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The notice for a guest with a writable host directory that libkrun serves itself.
-const KRUN_WRITES: &str = "root in this guest can change modes and times of your other files too, \
-    not their contents: libkrun judges no names in a directory that may be written; --vmm qemu does";
+const KRUN_WRITES: &str = "root in this guest can also change the modes and times of your other \
+    files, but not their contents: libkrun does not check names in a writable directory; --vmm \
+    qemu does";
 
 /// The parameters of a start, besides the right to it.
 pub(super) struct Start<'a> {
@@ -131,11 +137,80 @@ impl Start<'_> {
     }
 }
 
+impl Sandbox {
+    /// Starts the sandbox from the disk that it was stopped with.
+    ///
+    /// # Errors
+    /// [`SandboxRunning`](ErrorKind::SandboxRunning), or one of
+    /// [`StartError`](ErrorKind::StartError).
+    pub fn start(&self) -> Operation<Vec<Notice>> {
+        self.start_with(StartOptions::default())
+    }
+
+    /// Starts the sandbox with these parameters. Returns the notices of the start.
+    ///
+    /// # Errors
+    /// Fails as [`start`](Self::start) does.
+    pub fn start_with(&self, options: StartOptions) -> Operation<Vec<Notice>> {
+        let handle = self.handle();
+        Operation::new(async move {
+            let shared = Arc::clone(&handle.shared);
+            let id = handle.stored().spec.id.to_string();
+            shared.unfinished().settled_for(&id, Effect::Guest).await;
+            let starting = |abandoned| start_unless_abandoned(handle, options, abandoned);
+            let unfinished = shared.unfinished();
+            unfinished
+                .undoable_change(&id, Effect::Guest, starting)
+                .await
+        })
+    }
+}
+
+/// Starts the sandbox of a handle. If the caller goes before it is up, its machine is ended.
+async fn start_unless_abandoned(
+    handle: Arc<Handle>,
+    options: StartOptions,
+    abandoned: Abandonment,
+) -> Result<Vec<Notice>, Error> {
+    let stored = handle.stored();
+    let checking = {
+        let options = options.clone();
+        handle
+            .shared
+            .with_home(move |shared| Ready::check(shared, &stored, &options))
+    };
+    let ready = checking.await?;
+    let start = Start {
+        shared: &handle.shared,
+        sandbox: &ready.sandbox,
+        image: ready.image.as_ref(),
+        options: &options,
+        window: options.window,
+        is_owned: false,
+    };
+    let booted = tokio::select! {
+        booted = start.boot(ready.lock) => booted?,
+        () = abandoned.wait() => {
+            // The dropped start has killed its process, which goes in a moment.
+            ready.sandbox.wait().await?;
+            return Err(Error::internal("the start was given up"));
+        }
+    };
+    handle.replace(ready.sandbox);
+    handle.keep(booted.running).await;
+    let mut warnings = handle.shared.take_notices();
+    warnings.extend(booted.warnings);
+    Ok(warnings)
+}
+
 /// The failure of a boot: of the machine itself, or of what comes before.
 enum BootError {
     Machine(StartError),
     Other(Error),
 }
+
+const AN_OPTION_IS_NO_PROGRAM: &str =
+    "a command begins with a program; put options of the sandbox before the image";
 
 /// Returns the error of a main command that could not be run, by its exit code.
 fn not_run(code: u8, error: &str) -> Error {
@@ -144,7 +219,12 @@ fn not_run(code: u8, error: &str) -> Error {
         126 => ErrorKind::NotExecutable,
         _ => ErrorKind::CommandError,
     };
-    Error::new(kind, crate::error::printable(error)).with_exit_code(code)
+    let not_run = Error::new(kind, crate::error::printable(error)).with_exit_code(code);
+    // `msb run IMAGE --rm` is a command whose program is `--rm`.
+    if code == 127 && error.starts_with('-') {
+        return not_run.with_hint(AN_OPTION_IS_NO_PROGRAM);
+    }
+    not_run
 }
 
 /// A stopped sandbox that is ready to be started.
@@ -156,7 +236,7 @@ pub(super) struct Ready {
     pub(super) image: Option<StoredImage>,
     pub(super) lock: Lock,
     /// The lease that keeps the image until its machine has its own lease.
-    pub(super) _lease: Option<ImageLease>,
+    pub(super) lease: Option<ImageLease>,
 }
 
 impl Ready {
@@ -184,13 +264,13 @@ impl Ready {
                 format!("sandbox {name} is running"),
             )
             .with_detail("name", name.as_str())
-            .with_hint(format!("run a command in it with msb exec {name}"))
+            .with_hint(Hint::run_command(name))
         })?;
         Ok(Self {
             sandbox,
             image,
             lock,
-            _lease: lease,
+            lease,
         })
     }
 }
@@ -206,11 +286,49 @@ impl Ready {
             return Ok(None);
         }
         let store = shared.store()?;
-        let image = store.find(&sandbox.spec.image_digest)?;
+        let image = store.find(&sandbox.spec.image_digest);
+        let image = image.map_err(|error| missing_image(&sandbox.spec, error))?;
         let lease = store.lease(&image)?;
         store.check_with(&image, verify_mode(options.verify))?;
         Ok(Some((image, lease)))
     }
+}
+
+/// Returns the error of a sandbox whose image is not in the store, with the name by which it can be had
+/// again. A digest alone does not say where.
+pub(crate) fn missing_image(spec: &Spec, error: FindError) -> Error {
+    if !matches!(error, FindError::NotFound { .. }) {
+        return error.into();
+    }
+    let (name, digest) = (&spec.name, &spec.image_digest);
+    let image = spec.image.parse::<Reference>().ok();
+    // The image's name may have been its digest, or the beginning of that.
+    let image = image.filter(|_| !is_digest(&spec.image));
+    let pull = image.map(|image| {
+        let named = image.familiar();
+        let named = named
+            .split_once('@')
+            .map_or(named.as_str(), |(named, _)| named);
+        format!("pull it again with msb pull {named}@{digest}, or ")
+    });
+    let hint = format!(
+        "{}load it again from the archive that it came from with msb load",
+        pull.unwrap_or_default()
+    );
+    let message = format!(
+        "the image of sandbox {name}, {}, is not in the store",
+        spec.image
+    );
+    Error::new(ErrorKind::ImageNotFound, crate::error::printable(&message))
+        .with_detail("name", spec.image.as_str())
+        .with_detail("digest", digest.as_str())
+        .with_hint(hint)
+}
+
+/// Returns true if an image's name is a digest, or may be the beginning of one.
+fn is_digest(name: &str) -> bool {
+    let digits = name.strip_prefix("sha256:").unwrap_or(name);
+    digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -218,11 +336,55 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_missing_image_is_pulled_by_its_name_and_not_by_a_digest_alone() {
+        let digest = format!("sha256:{}", "9e".repeat(32));
+        let hint = |image: &str| {
+            let spec = spec(image, &digest);
+            let name = digest.clone();
+            missing_image(&spec, FindError::NotFound { name }).hint()
+        };
+        let load = "load it again from the archive that it came from with msb load";
+        let pulled = |name: &str| {
+            Some(format!(
+                "pull it again with msb pull {name}@{digest}, or {load}"
+            ))
+        };
+        assert_eq!(hint("python:3-slim"), pulled("python:3-slim"));
+        assert_eq!(
+            hint("localhost:5000/app"),
+            pulled("localhost:5000/app:latest")
+        );
+        assert_eq!(hint(&format!("app:1@{digest}")), pulled("app:1"));
+        for name in [digest.as_str(), "9e9e9e9e9e9e", "not a name"] {
+            assert_eq!(hint(name).as_deref(), Some(load));
+        }
+    }
+
+    fn spec(image: &str, image_digest: &str) -> Spec {
+        serde_json::from_value(serde_json::json!({
+            "id": "0123456789ab", "name": "web", "image": image, "image_digest": image_digest,
+            "created_s": 1, "cpus": 1, "memory_mib": 64, "upper_bytes": 0,
+            "remove_when_stopped": false,
+            "process": {
+                "argv": [], "env": [], "working_directory": "", "user": "", "terminal": false,
+                "stdin": false,
+            },
+        }))
+        .expect("a description")
+    }
+
+    #[test]
     fn a_command_that_did_not_run_has_the_exit_code_of_its_reason() {
         let error = not_run(127, "no such\nprogram");
         assert_eq!(error.kind(), ErrorKind::CommandNotFound);
         assert_eq!(error.exit_code(), 127);
         assert_eq!(error.message(), "no such\\nprogram");
+        assert!(error.hints_for(crate::Face::CommandLine).is_empty());
+        let option = not_run(127, "--rm: command not found in the image");
+        assert_eq!(
+            option.hints_for(crate::Face::CommandLine),
+            [AN_OPTION_IS_NO_PROGRAM]
+        );
         assert_eq!(not_run(126, "").kind(), ErrorKind::NotExecutable);
         assert_eq!(not_run(125, "").kind(), ErrorKind::CommandError);
     }

@@ -26,7 +26,7 @@ pub(crate) use crate::error::printable;
 
 /// A whole number, or the text of one.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a whole number from 0 or text is expected")]
 pub(crate) enum NumberOrText {
     Number(u64),
     Text(String),

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub struct Notice {
     /// The stable code of the notice, in kebab case: `emulation`, `host-directory`, `jail-off`,
-    /// `platform`, `stop-signal`, `home-closed`, `image-pruned`, `store-limit`, `killed`, `port`.
+    /// `platform`, `stop-signal`, `home-closed`, `image-pruned`, `store-limit`, `killed`, `port`,
+    /// `load-skipped`, `credentials`.
     pub code: String,
     /// A clause without a full stop.
     pub message: String,

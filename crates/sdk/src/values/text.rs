@@ -37,6 +37,20 @@ impl Text {
         PathBuf::from(OsStr::from_bytes(&self.0))
     }
 
+    /// Returns the text on one line, as git prints a path with `core.quotePath=false`: in double quotes
+    /// with escapes in the manner of C if it is not UTF-8, or has a quote, a backslash or a character that
+    /// a terminal acts on or hides; unchanged otherwise.
+    ///
+    /// ```
+    /// use msb_sdk::Text;
+    ///
+    /// assert_eq!(Text::from("déjà").quoted(), "déjà");
+    /// assert_eq!(Text::from("a\u{202e}b\n").quoted(), r#""a\342\200\256b\n""#);
+    /// ```
+    pub fn quoted(&self) -> String {
+        tree_diff::quoted(&self.0, tree_diff::Quoting::Shown)
+    }
+
     pub(crate) fn to_bytes(&self) -> Bytes {
         Bytes::copy_from_slice(&self.0)
     }
@@ -110,7 +124,7 @@ impl From<&OsStr> for Text {
 
 /// The two forms in JSON.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "text is expected")]
 enum Form {
     Text(String),
     Bytes { bytes: String },

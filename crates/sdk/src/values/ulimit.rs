@@ -6,7 +6,10 @@ use crate::Error;
 /// The limit of one resource of a command (setrlimit(2)), in the resource's unit.
 /// In JSON it is a number for both limits, or an object; `null` is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "a limit is a whole number, or an object with soft and hard"
+)]
 pub enum Ulimit {
     /// Both limits.
     Both(u64),

@@ -1,5 +1,6 @@
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use testkit::TreeDump;
 use tree_archive::UnpackOptions;
@@ -7,7 +8,7 @@ use tree_archive::UnpackOptions;
 use crate::sample::{allocated_bytes, is_root, one_of_each};
 use crate::{packed, trusting, unpacked};
 
-fn same(one: &std::path::Path, other: &std::path::Path) {
+fn same(one: &Path, other: &Path) {
     let one = TreeDump::from_directory(one).expect("readable");
     let other = TreeDump::from_directory(other).expect("readable");
     let differences = one.differences(&other);
@@ -81,6 +82,11 @@ fn a_single_file_and_the_content_of_a_directory() {
     assert_eq!(names.len(), 2);
 }
 
+fn mode_of(directory: &Path, name: &str) -> u32 {
+    let metadata = fs::metadata(directory.join(name)).expect("there");
+    metadata.mode() & 0o7777
+}
+
 #[test]
 fn without_trust_set_id_bits_and_devices_stay_behind() {
     let (from, to) = (
@@ -88,10 +94,13 @@ fn without_trust_set_id_bits_and_devices_stay_behind() {
         tempfile::tempdir().expect("made"),
     );
     one_of_each(from.path());
+    let open = from.path().join("open");
+    fs::create_dir(&open).expect("made");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o7777)).expect("set");
     let tar = packed(from.path(), b".", b".");
     let done = unpacked(&tar, to.path(), &UnpackOptions::default()).expect("unpacked");
+    assert_eq!(mode_of(to.path(), "open"), 0o1777);
     assert_eq!(done.devices_left_out, u64::from(is_root()));
-    let mode = |name: &str| fs::metadata(to.path().join(name)).expect("there").mode() & 0o7777;
-    assert_eq!(mode("exact"), 0o711);
+    assert_eq!(mode_of(to.path(), "exact"), 0o711);
     assert!(!to.path().join("null").exists());
 }

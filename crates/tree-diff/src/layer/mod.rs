@@ -16,7 +16,7 @@ pub use note::{LayerNote, LayerNoteReason};
 use output::Output;
 use plan::Plan;
 
-use crate::{Relation, Scope, Side, compare};
+use crate::{Change, Relation, Scope, Side, compare};
 
 /// Options of a layer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -62,8 +62,20 @@ impl LayerPlan {
         N: Side,
     {
         let changes = compare(old, new, relation, &Scope::everything())?;
-        let plan = Plan::new(old, new, relation, &changes, options);
-        Ok(Self { plan, options })
+        Ok(Self::of_changes(old, new, relation, &changes, options))
+    }
+
+    /// Finds the entries of the layer that makes some of the changes of the old tree to the new one. A file
+    /// with several names has all of them in the layer if one is changed.
+    pub fn of_changes<O: Side, N: Side>(
+        old: &O,
+        new: &N,
+        relation: &impl Relation<O::Content, N::Content>,
+        changes: &[Change],
+        options: LayerOptions,
+    ) -> Self {
+        let plan = Plan::new(old, new, relation, changes, options);
+        Self { plan, options }
     }
 
     /// Returns true if the layer has no entries.

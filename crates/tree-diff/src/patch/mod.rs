@@ -6,7 +6,7 @@ mod unified;
 
 use blob::Blob;
 pub use blob::TEXT_MAX_BYTES;
-pub use quote::quoted;
+pub use quote::{Quoting, quoted};
 
 use crate::{Change, ChangeKind, CompareError, Differences, Side};
 use quote::Label;

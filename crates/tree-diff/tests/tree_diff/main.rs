@@ -3,6 +3,7 @@
 mod hostile;
 mod layer;
 mod layered;
+mod left_out;
 mod meaning;
 mod oracle_patch;
 mod oracle_umoci;

@@ -1,4 +1,4 @@
-//! What is a change, and what is not.
+//! The cases that are a change, and those that are not.
 
 use std::cell::Cell;
 use std::convert::Infallible;

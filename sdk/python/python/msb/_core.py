@@ -12,7 +12,7 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn, Union
 
 from . import _fork, _native, _values
 from ._types import Version
@@ -23,9 +23,15 @@ _SHUTDOWN_TIMEOUT_S = 10.0
 #: The same at the end of the interpreter, which must not be noticed.
 _EXIT_TIMEOUT_S = 0.2
 
+Data = Union[bytes, bytearray, memoryview, str]
+"""Content: bytes, or text that is encoded as UTF-8."""
+
+_shown: set[tuple[str, str]] = set()
+_lock = threading.Lock()
+
 
 class Core:
-    """A native client, and the notices that were shown."""
+    """A native client."""
 
     def __init__(self, parameters: dict[str, Any]) -> None:
         try:
@@ -38,8 +44,6 @@ class Core:
         self.root = Link(self, self.native.handle())
         #: True once the synchronous client has warned of a running event loop.
         self.has_warned_of_loop = False
-        self._shown: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
         # At the end of the interpreter too: its threads must not be alive after it.
         self._finalizer = weakref.finalize(self, _shut_down, self.native)
 
@@ -54,15 +58,22 @@ class Core:
         self._finalizer.detach()
         self.native.shutdown(_SHUTDOWN_TIMEOUT_S)
 
-    def show(self, notices: Any) -> None:
-        """Shows notices as warnings, each once."""
-        for notice in notices:
-            key = (notice["code"], notice["message"])
-            with self._lock:
-                is_new = key not in self._shown
-                self._shown.add(key)
-            if is_new:
-                warnings.warn(notice["message"], MsbWarning, stacklevel=users_level())
+
+def show(notices: Any) -> None:
+    """Shows notices as warnings, each once in this process. A filter may raise them; they are shown again then."""
+    for notice in notices:
+        key = (notice["code"], notice["message"])
+        with _lock:
+            is_new = key not in _shown
+            _shown.add(key)
+        if not is_new:
+            continue
+        try:
+            warnings.warn(notice["message"], MsbWarning, stacklevel=users_level())
+        except MsbWarning:
+            with _lock:
+                _shown.discard(key)
+            raise
 
 
 def _shut_down(native: _native.Client) -> None:
@@ -82,6 +93,11 @@ class Link:
         """Gives the object up without waiting."""
         self.handle.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "an object of msb cannot be pickled: pass its name, and get it from a client of the other process"
+        )
+
 
 class Reply(NamedTuple):
     """The result of an operation."""
@@ -89,6 +105,12 @@ class Reply(NamedTuple):
     value: Any
     content: list[bytes]
     link: Link | None
+
+    @property
+    def notices(self) -> Any:
+        """The notices of the operation, which its caller shows once nothing can be lost by an exception."""
+        has_notices = isinstance(self.value, dict) and "warnings" in self.value
+        return self.value["warnings"] if has_notices else ()
 
     @property
     def new(self) -> Link:
@@ -99,11 +121,9 @@ class Reply(NamedTuple):
 
 
 def reply(core: Core, parts: tuple[str, list[bytes], _native.Handle | None]) -> Reply:
-    """Returns the result of an operation from that of the native module, and shows its notices."""
+    """Returns the result of an operation from that of the native module."""
     text, content, handle = parts
     value = json.loads(text)
-    if isinstance(value, dict) and "warnings" in value:
-        core.show(value["warnings"])
     return Reply(value, content, None if handle is None else Link(core, handle))
 
 
@@ -113,16 +133,28 @@ def error(failure: _native.Failure) -> MsbError:
     return from_description(json.loads(description), content)
 
 
-def as_bytes(data: bytes | bytearray | memoryview | str) -> bytes:
+def as_bytes(data: Data, name: str = "data") -> bytes:
     """Returns bytes of content; text is encoded as UTF-8."""
+    if isinstance(data, bytes):
+        return data
     if isinstance(data, str):
         return data.encode()
-    return data if isinstance(data, bytes) else bytes(data)
+    try:
+        # Not bytes(data): a number would become that many zeros, and a list of numbers its bytes.
+        return bytes(memoryview(data))
+    except TypeError:
+        kind = type(data).__name__
+        raise TypeError(f"{name} must be str or bytes-like, not {kind}") from None
 
 
-def content(data: bytes | bytearray | memoryview | str | None) -> Sequence[bytes]:
+def content(data: Data | None) -> Sequence[bytes]:
     """Returns bytes beside the parameters of an operation."""
-    return () if data is None else (as_bytes(data),)
+    if hasattr(data, "read"):
+        raise TypeError(
+            f"stdin must be str or bytes-like, not {type(data).__name__}: "
+            "pass what it reads, or use spawn(stdin=True) and write to its stdin"
+        )
+    return () if data is None else (as_bytes(data, "stdin"),)
 
 
 def parameters(

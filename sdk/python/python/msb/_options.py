@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _values
+from . import _names, _values
 from ._types import (
     Mount,
     Network,
@@ -43,7 +43,7 @@ def command(
     *,
     env: Mapping[str, Text] | None,
     cwd: Text | None,
-    user: str | None,
+    user: str | int | None,
     groups: Sequence[str] | None,
     ulimits: Mapping[str, Ulimit] | None,
 ) -> dict[str, Any]:
@@ -52,10 +52,19 @@ def command(
         "argv": _values.argv(argv),
         "env": _values.environment(env) if env else None,
         "cwd": None if cwd is None else _values.text(cwd),
-        "user": user,
+        "user": _user(user),
         "groups": _texts(groups) if groups else None,
         "ulimits": _ulimits(ulimits) if ulimits else None,
     }
+
+
+def _user(user: Any) -> str | None:
+    """Returns a user by name or number."""
+    if user is None or isinstance(user, str):
+        return user
+    if isinstance(user, int) and not isinstance(user, bool):
+        return str(user)
+    raise TypeError(f"user must be str or int, not {type(user).__name__}")
 
 
 def terminal(size: TerminalSize | None) -> dict[str, int] | None:
@@ -104,15 +113,37 @@ def _mounts(mounts: Sequence[Mount]) -> list[dict[str, Any]]:
     return [written(mount) for mount in mounts]
 
 
+def _port(guest: int | str, host: int | None) -> dict[str, Any]:
+    """Returns a published port, of which a text may name the protocol: `53/udp`."""
+    if isinstance(guest, int):
+        return {"guest_port": guest, "host_port": host or 0}
+    number, _, protocol = guest.partition("/")
+    if not number.isdecimal():
+        raise InvalidArgument(
+            f"'{guest}' is not a port of the sandbox", hint="write 80, '80/tcp' or '53/udp'"
+        )
+    return {"guest_port": int(number), "host_port": host or 0, "protocol": protocol or "tcp"}
+
+
 def _ports(ports: Ports) -> list[Any]:
     if isinstance(ports, Mapping):
-        return [{"guest_port": guest, "host_port": host or 0} for guest, host in ports.items()]
-    return [dataclasses.asdict(port) if isinstance(port, Port) else port for port in ports]
+        return [_port(guest, host) for guest, host in ports.items()]
+    try:
+        listed = [*ports]
+    except TypeError:
+        raise TypeError(f"ports must be a dict or a list, not {type(ports).__name__}") from None
+    return [dataclasses.asdict(port) if isinstance(port, Port) else port for port in listed]
 
 
-def _network(network: Network | str) -> Any:
+def _network(given: Network | str) -> Any:
+    network: Any = given
     if isinstance(network, str):
         return network
+    if not isinstance(network, Network):
+        raise TypeError(
+            "network must be a Network, or 'outbound', 'listed' or 'none', "
+            f"not {type(network).__name__}"
+        )
     return {
         "mode": network.mode,
         "allow": _texts(network.allow),
@@ -150,6 +181,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "env": _values.environment,
     "groups": _texts,
     "ulimits": _ulimits,
+    "sysctls": dict,
     "tty": terminal,
     "window": terminal,
     "mounts": _mounts,
@@ -164,4 +196,6 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "labels": dict,
     "limits": dict,
     "tls_ca": os.fspath,
+    "user": _user,
+    "from_sandbox": _names.side,
 }

@@ -89,6 +89,11 @@ def milliseconds(value: Duration | None, name: str) -> int | None:
     return math.ceil(seconds * 1000)
 
 
+def seconds(value: Duration | None) -> str:
+    """Returns a duration as a number of seconds, for a message."""
+    return f"{(milliseconds(value, 'timeout') or 0) / 1000:g}"
+
+
 def dumps(parameters: Mapping[str, Any]) -> str:
     """Returns parameters as JSON, without those that are `None`."""
     given = {name: value for name, value in parameters.items() if value is not None}

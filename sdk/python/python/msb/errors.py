@@ -355,7 +355,10 @@ class CommandTimeout(CommandError, TimeoutError):
 
 
 class OutputLimit(CommandError):
-    """The command printed more than `max_output`, and was killed; `stdout` and `stderr` are what came."""
+    """A command printed more than `max_output`, and was killed; `stdout` and `stderr` are what came.
+
+    Also a file that is longer than the `max_size` of a read.
+    """
 
     _code = "output-limit"
 
@@ -403,7 +406,7 @@ def from_description(description: Mapping[str, Any], content: Sequence[bytes] = 
     return kind(
         description["message"],
         code=description["code"],
-        hint=description["hint"],
+        hint=description.get("hints", {}).get("python") or description["hint"],
         details=description["details"],
         causes=description["causes"],
         stdout=content[0] if len(content) > 0 else b"",

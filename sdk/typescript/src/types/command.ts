@@ -1,4 +1,5 @@
 /** The options and results of commands and jobs. */
+import type { Data } from "../content.js";
 import type { CallOptions } from "../remote.js";
 import type { Size, Text } from "./client.js";
 import type { TerminalSize, Ulimit } from "./sandbox.js";
@@ -10,7 +11,7 @@ export interface CommandOptions extends CallOptions {
   /** Working directory. */
   readonly cwd?: Text | undefined;
   /** User as `user[:group]`, by names or numbers. */
-  readonly user?: string | undefined;
+  readonly user?: string | number | undefined;
   /** Groups besides the user's. */
   readonly groups?: readonly string[] | undefined;
   /** Resource limits by name. */
@@ -22,7 +23,7 @@ export interface ExecOptions extends CommandOptions {
   /** Time limit in milliseconds, after which the command is killed and {@link CommandTimeout} is thrown. */
   readonly timeoutMs?: number | undefined;
   /** The standard input; empty if it is absent. */
-  readonly stdin?: string | Uint8Array | undefined;
+  readonly stdin?: Data | undefined;
   /** Limit of standard output and standard error together, above which the command is killed and {@link OutputLimit} is thrown; 32 MiB if it is absent. */
   readonly maxOutput?: Size | undefined;
   /** True to throw {@link CommandFailed} for an exit code other than 0. */
@@ -31,6 +32,8 @@ export interface ExecOptions extends CommandOptions {
 
 /** The options of `spawn`. */
 export interface SpawnOptions extends CommandOptions {
+  /** Time limit in milliseconds, after which the command is killed; its output and its `wait` throw {@link CommandTimeout} then. */
+  readonly timeoutMs?: number | undefined;
   /** True to keep standard input open, for `Process.stdin`; without it the command reads an empty input. */
   readonly stdin?: boolean | undefined;
   /** The terminal of the command; it has pipes if it is absent. */

@@ -1,4 +1,5 @@
 /** Changes of the files of a sandbox. */
+import type { Name, Side } from "../names.js";
 import type { CallOptions } from "../remote.js";
 import type { Text } from "./client.js";
 import type { FileInfo } from "./file.js";
@@ -6,18 +7,26 @@ import type { FileInfo } from "./file.js";
 /** The kind of a change. */
 export type ChangeKind = "added" | "changed" | "deleted";
 
+/** Patterns that choose among changes by their paths. */
+export interface PatternOptions extends CallOptions {
+  /** Patterns of paths whose changes are left out, as gitignore has them. */
+  readonly exclude?: readonly Text[] | undefined;
+  /** Patterns of the only paths whose changes are taken; all paths if there are none. */
+  readonly include?: readonly Text[] | undefined;
+}
+
 /** The options of a comparison. */
-export interface ComparisonOptions extends CallOptions {
+export interface ComparisonOptions extends PatternOptions {
   /** The paths that are compared, with everything below them; everything if there are none. */
   readonly paths?: readonly Text[] | undefined;
   /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
   readonly pause?: boolean | undefined;
 }
 
-/** The options of the comparison of a sandbox with its image. */
+/** The options of the comparison of a sandbox with what it began with. */
 export interface DiffOptions extends ComparisonOptions {
   /** The name of a snapshot, which is compared instead of the sandbox as it is. */
-  readonly snapshot?: string | undefined;
+  readonly snapshot?: Name | undefined;
 }
 
 /** An extended attribute of a file. */
@@ -48,6 +57,8 @@ export interface Change {
   readonly pathBytes?: Uint8Array;
   /** The kind of the change. */
   readonly kind: ChangeKind;
+  /** The letter of the kind, as `msb diff` prints it. */
+  readonly letter: "A" | "C" | "D";
   /** The properties of a changed file that differ. */
   readonly changed: readonly (
     "type" | "content" | "mode" | "owner" | "mtime" | "xattrs" | "target" | "device" | "links"
@@ -108,13 +119,17 @@ export interface Patch {
 }
 
 /** The options of changes that are put into a directory of this host. */
-export interface ApplyOptions extends CallOptions {
+export interface ApplyOptions extends PatternOptions {
   /** The paths in the sandbox whose changes are applied, with everything below them; everything if there are none. */
   readonly paths?: readonly Text[] | undefined;
   /** The sandbox's directory that the host's directory stands for; the root if it is absent. */
   readonly from?: Text | undefined;
-  /** The sandbox or image that the sandbox is compared with; its own image if it is absent. */
-  readonly base?: string | undefined;
+  /** The sandbox, snapshot or image that the sandbox is compared with; what it began with if it is absent. */
+  readonly base?: Side | undefined;
+  /** The name of a snapshot, which is applied instead of the sandbox as it is. */
+  readonly snapshot?: Name | undefined;
+  /** Paths in the sandbox at and below which changes are applied that make programs of this host run commands. */
+  readonly accept?: readonly Text[] | undefined;
   /** True if owners are applied too, which takes root. */
   readonly owner?: boolean | undefined;
   /** True if nothing is written. */
@@ -129,6 +144,44 @@ export interface Applied {
   readonly changes: readonly AppliedChange[];
   /** Paths of changed sockets, which are left out; with replacement characters if one is not UTF-8. */
   readonly sockets: readonly string[];
+  /** Paths in the sandbox of the repositories of git that are left out, because none of the paths leads into one. */
+  readonly leftOut: readonly string[];
+  /** The changes that have an effect beyond their files. */
+  readonly marked: readonly MarkedChange[];
+}
+
+/** A change that has an effect beyond its file, such as commands that a program of this host runs. */
+export interface MarkedChange {
+  /** The path in the directory; with replacement characters if it is not UTF-8. */
+  readonly path: string;
+  /** The bytes of a path that is not UTF-8. */
+  readonly pathBytes?: Uint8Array;
+  /** The path in the sandbox, from `/` on; with replacement characters if it is not UTF-8. */
+  readonly sandboxPath: string;
+  /** The bytes of such a path that is not UTF-8. */
+  readonly sandboxPathBytes?: Uint8Array;
+  /** The effect, as a clause. */
+  readonly effect: string;
+  /** True if the change is applied only once its path is accepted. */
+  readonly needsAcceptance: boolean;
+}
+
+/** The options of changes that are taken back. */
+export interface DiscardOptions extends PatternOptions {
+  /** The sandbox, snapshot or image that the files are taken from; what the sandbox began with if it is absent. */
+  readonly base?: Side | undefined;
+  /** True if nothing is written. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** A change that takes another one back. */
+export interface DiscardedChange {
+  /** The path, from `/` on; with replacement characters if it is not UTF-8. */
+  readonly path: string;
+  /** The bytes of a path that is not UTF-8. */
+  readonly pathBytes?: Uint8Array;
+  /** The kind of the change: a name that the sandbox added is deleted. */
+  readonly kind: ChangeKind;
 }
 
 /** A change of a file of this host. */
@@ -142,7 +195,7 @@ export interface AppliedChange {
 }
 
 /** The options of an image that is made of a sandbox. */
-export interface CommitOptions extends CallOptions {
+export interface CommitOptions extends PatternOptions {
   /** The comment on the image's step. */
   readonly message?: string | undefined;
   /** The author of the image. */
@@ -152,7 +205,7 @@ export interface CommitOptions extends CallOptions {
   /** The time of creation in seconds since the epoch, with which the same changes make the same image. */
   readonly sourceDateEpoch?: number | undefined;
   /** The name of a snapshot, which the image is made of instead of the sandbox as it is. */
-  readonly snapshot?: string | undefined;
+  readonly snapshot?: Name | undefined;
   /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
   readonly pause?: boolean | undefined;
 }

@@ -1,5 +1,6 @@
 /** The options and results of files. */
 import type { CallOptions } from "../remote.js";
+import type { Size } from "./client.js";
 
 /** The attributes of a file in a sandbox. */
 export interface FileInfo {
@@ -32,6 +33,12 @@ export interface FileInfo {
 /** The type of a file. */
 export type FileType =
   "file" | "directory" | "symlink" | "char-device" | "block-device" | "fifo" | "socket" | "unknown";
+
+/** The options of `files.read`. */
+export interface ReadOptions extends CallOptions {
+  /** The most bytes that the file may have; 32 MiB if it is absent. */
+  readonly maxSize?: Size | undefined;
+}
 
 /** The options of `files.stat`. */
 export interface StatOptions extends CallOptions {

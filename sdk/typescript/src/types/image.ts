@@ -23,6 +23,8 @@ export interface PullOptions extends SourceOptions, CallOptions {}
 export interface LoadOptions extends CallOptions {
   /** Name of the image instead of its name in the archive. */
   readonly tag?: string | undefined;
+  /** The one image to load of several: its tag or name there, its position as `@0`, or its digest as `@sha256:…`. */
+  readonly image?: string | undefined;
   /** The platform as `OS/ARCH[/VARIANT]`. */
   readonly platform?: string | undefined;
   /** Limits on the cost of an image by name. */

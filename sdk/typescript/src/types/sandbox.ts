@@ -1,6 +1,7 @@
 /** The options of sandboxes. */
 import type { Mount } from "../mount.js";
 import type { Network } from "../network.js";
+import type { Side } from "../names.js";
 import type { CallOptions } from "../remote.js";
 import type { Size, Text, Vmm } from "./client.js";
 import type { SourceOptions } from "./image.js";
@@ -83,11 +84,15 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   /** Working directory of commands, an absolute path. It is made if it is missing. */
   readonly cwd?: string | undefined;
   /** User of commands as `user[:group]`, by names or numbers. */
-  readonly user?: string | undefined;
+  readonly user?: string | number | undefined;
   /** Groups of commands besides the user's. */
   readonly groups?: readonly string[] | undefined;
   /** Resource limits of commands by name: `nofile`, `nproc`, `core`. */
   readonly ulimits?: Readonly<Record<string, Ulimit>> | undefined;
+  /** The namespace of process IDs: the sandbox's own, in which the main command is process 1, or that of the virtual machine. */
+  readonly pid?: "private" | "host" | undefined;
+  /** True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans. */
+  readonly init?: boolean | undefined;
   /** The terminal of the main command; it has pipes if it is absent. */
   readonly tty?: TerminalSize | undefined;
   /** True if the standard input of the main command stays open for `attach`. */
@@ -98,9 +103,9 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly memory?: Size | undefined;
   /** Size of the writable disk; 8 GiB if it is absent. */
   readonly disk?: Size | undefined;
-  /** A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files. */
-  readonly fromSandbox?: string | undefined;
-  /** A disk image whose filesystem is the root, instead of an image, for which "" is given. */
+  /** A sandbox or a snapshot, or its name (`SANDBOX@SNAPSHOT`): the new one has its image and begins with its files. */
+  readonly fromSandbox?: Side | undefined;
+  /** A disk image whose filesystem is the root, instead of an image. */
   readonly rootDisk?: RootDisk | undefined;
   /** True to make the root one ext4 with the image's files, whose content stays in the layers, not an overlay. */
   readonly nativeRoot?: boolean | undefined;
@@ -110,16 +115,18 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly pids?: number | undefined;
   /** Size of `/dev/shm`. */
   readonly shm?: Size | undefined;
-  /** Size of `/tmp`. */
+  /** Size of `/tmp` in memory; by default `/tmp` is on the writable disk. */
   readonly tmp?: Size | undefined;
+  /** Settings of the guest's kernel, by name, such as `net.core.somaxconn`. */
+  readonly sysctls?: Readonly<Record<string, string>> | undefined;
   /** The hostname of the guest. */
   readonly hostname?: string | undefined;
-  /** True if only mounts and what lies in memory can be written. */
+  /** True if only mounts and `/dev/shm` can be written. */
   readonly readOnly?: boolean | undefined;
   /** Mounts; see {@link Mount}. */
   readonly mounts?: readonly Mount[] | undefined;
-  /** Ports to publish: a record from ports of the sandbox to ports of the host (`null`: a free one), or a list. */
-  readonly ports?: Readonly<Record<number, number | null>> | readonly PortOptions[] | undefined;
+  /** Ports to publish: a record from ports of the sandbox, such as 80 or `"53/udp"`, to ports of the host (`null`: a free one), or a list. */
+  readonly ports?: Readonly<Record<number | string, number | null>> | readonly PortOptions[] | undefined;
   /** True to publish each port that the image exposes at a free port of the host. */
   readonly publishAll?: boolean | undefined;
   /** The destinations that the sandbox reaches; see {@link Network}. */

@@ -6,7 +6,7 @@ import type { Port } from "./sandbox.js";
 export type Stopped = "cleanly" | "killed" | "not-running";
 
 /** The state of a sandbox. */
-export type SandboxState = "created" | "running" | "paused" | "stopped";
+export type SandboxState = "created" | "running" | "paused" | "stopped" | "unreadable";
 
 /** The description and the state of a sandbox, as `msb inspect` prints it. */
 export interface SandboxInfo {
@@ -40,6 +40,8 @@ export interface SandboxInfo {
   readonly ports: readonly Port[];
   /** The process id of the machine's process on this host. */
   readonly machinePid?: number;
+  /** The reason that the description cannot be read, or the damage of a record whose copy is used. */
+  readonly problem?: string;
   /** The directory of the sandbox's files. */
   readonly directory: string;
   /** Space of the writable disk on the host in bytes. */

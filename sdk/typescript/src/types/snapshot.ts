@@ -1,4 +1,5 @@
 /** Snapshots of the files of a sandbox. */
+import type { Name } from "../names.js";
 import type { CallOptions } from "../remote.js";
 
 /** The options of a new snapshot. */
@@ -34,7 +35,17 @@ export interface SnapshotInfo {
 /** The options of forks. */
 export interface ForkOptions extends CallOptions {
   /** The snapshot that the forks begin with; the files as they are now if it is absent. */
-  readonly snapshot?: string | undefined;
+  readonly snapshot?: Name | undefined;
+  /** False if a running guest is not to freeze its filesystem. */
+  readonly freeze?: boolean | undefined;
+}
+
+/** The options of a branch. */
+export interface BranchOptions extends CallOptions {
+  /** The name; the id if it is absent. */
+  readonly name?: string | undefined;
+  /** The snapshot that the branch begins with; the files as they are now if it is absent. */
+  readonly snapshot?: Name | undefined;
   /** False if a running guest is not to freeze its filesystem. */
   readonly freeze?: boolean | undefined;
 }

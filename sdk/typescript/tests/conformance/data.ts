@@ -98,7 +98,7 @@ export function camelOptions(value: unknown, isUserKeyed = false): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([key, field]) => [
       isUserKeyed ? key : key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
-      camelOptions(field, ["env", "labels", "ulimits"].includes(key)),
+      camelOptions(field, ["env", "labels", "sysctls", "ulimits"].includes(key)),
     ]),
   );
 }

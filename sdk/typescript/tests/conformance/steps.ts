@@ -318,7 +318,8 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   diff_between: async (step, stage) =>
     changes(await stage.msb.diff(step["old"] as string, step["new"] as string, { paths: paths(step) })),
   apply: async (step, stage) => {
-    const options = { from: textOf(step["from"] as Data), dryRun: step["dry_run"] === true };
+    const base = step["base"] as string | undefined;
+    const options = { from: textOf(step["from"] as Data), base, dryRun: step["dry_run"] === true };
     const applied = await stage.sandbox(step).apply(step["directory"] as string, options);
     return { changes: applied.changes.map(({ kind, path }) => `${LETTERS[kind]} ${path}`) };
   },
@@ -360,7 +361,11 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   image_history: async (step, stage) => ({
     comment: (await stage.msb.images.history(step["name"] as string))[0]?.comment,
   }),
-  discard: async (step, stage) => stage.sandbox(step).discard(paths(step)),
+  discard: async (step, stage) => {
+    const options = { base: step["base"] as string | undefined, exclude: step["exclude"] as string[] | undefined };
+    const discarded = await stage.sandbox(step).discard(paths(step), options);
+    return { changes: discarded.map(({ kind, path }) => `${LETTERS[kind]} ${path}`) };
+  },
   kill_during: killDuring,
   http_get: httpGet,
   listen: async (step, stage) => {

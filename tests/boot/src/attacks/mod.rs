@@ -32,6 +32,8 @@ type Prepare = fn(&str) -> Result<TestEnv>;
 const PARTS: &[(&str, Prepare, Attacks)] = &[
     // Attacks of hostile images, and of a guest's data on its disk.
     ("boot_images", TestEnv::with_guests_alone, images::attack),
+    // Attacks of a guest on the commands that read its disk; starts no machine.
+    ("disks", TestEnv::with_guests_alone, images::attack_disks),
     // Attacks of a guest and of peers on the process of a network; needs no machine.
     ("network", TestEnv::new, network::attack),
     // Attacks of a guest's agent on the supervisor of its machine; needs no machine.

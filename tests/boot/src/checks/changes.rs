@@ -1,4 +1,4 @@
-//! What `msb diff` lists of a guest's changes, beside a walk inside that guest.
+//! The list that `msb diff` prints of a guest's changes, compared with a walk inside that guest.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Output;
@@ -30,7 +30,7 @@ pub(super) fn listed(env: &TestEnv) -> Result<()> {
     feed(env, &["sh"], CHANGE)?;
     let after = walk(env)?;
     let found = changes(env)?;
-    expect_code(&msb(env, &["stop", NAME])?, 0)?;
+    expect_code(&msb(env, &["stop", "-t", "0", NAME])?, 0)?;
     ensure!(found == changes(env)?, "the stop changed what is listed");
     let expected = differences(&before, &after);
     ensure!(

@@ -66,7 +66,7 @@ pub(super) fn read(env: &TestEnv) -> Result<()> {
     let refused = msb(env, &["commit", "--pause=false", NAME, IMAGE])?;
     expect_refusal(&refused, "is running, and its disk may change", "msb stop")?;
     let refused = msb(env, &["discard", NAME, "/etc"])?;
-    expect_refusal(&refused, "is running, and its disk may change", "msb stop")?;
+    expect_refusal(&refused, "its guest uses the disk", "msb stop")?;
     expect_code(&msb(env, &["commit", NAME, IMAGE])?, 0)?;
     let committed = msb(env, &["diff", env.image(), IMAGE, "--", "/root/note"])?;
     expect_code(&committed, 0)?;
@@ -103,7 +103,7 @@ pub(super) fn thawed(env: &TestEnv) -> Result<()> {
     ensure!(!client.thaw(frozen)?, "the guest's own thaw did not count");
     let frozen = client.freeze(LONG)?;
     let waiting = spawn(env.msb().args(["exec", NAME, "touch", "/root/last"]))?;
-    let stopped = msb(env, &["stop", NAME])?;
+    let stopped = msb(env, &["stop", "-t", "0", NAME])?;
     expect_code(&stopped, 0)?;
     ensure!(
         !describe(&stopped).contains("killed"),

@@ -4,6 +4,7 @@
 //! function that fails with its finding, and each has to clean up after itself.
 
 mod changes;
+mod clock;
 mod control_groups;
 mod disks;
 mod durability;
@@ -14,6 +15,7 @@ mod host_authorities;
 mod host_directory;
 mod isolation;
 mod keeping;
+mod kernel_settings;
 mod kernels;
 mod lifecycle;
 mod live_snapshots;
@@ -25,11 +27,14 @@ mod owners;
 mod patches;
 mod pause;
 mod ports;
+mod process_1;
 mod resources;
 mod rollback;
 mod root_disk;
+mod run_and_tmp;
 mod silence;
 mod snapshots;
+mod stream_owners;
 mod streams;
 mod surroundings;
 mod unrunnable;
@@ -162,6 +167,19 @@ const OF_GUEST: &[Check] = &[
         "a guest is named, its commands have groups, and its root is closed",
         surroundings::given,
     ),
+    (
+        "a command's streams belong to its user",
+        stream_owners::streams,
+    ),
+    (
+        "the image's files in /run and /tmp are there, and stay",
+        run_and_tmp::kept,
+    ),
+    (
+        "the kernel has the settings of a host of docker, and those asked for",
+        kernel_settings::settings,
+    ),
+    ("the guest's clock follows the host's", clock::followed),
     ("exit codes are passed through", surroundings::exit_codes),
     (
         "commands that cannot run give 126 and 127",
@@ -182,6 +200,14 @@ const OF_GUEST: &[Check] = &[
     (
         "a kill reaches all that a command started, and no group is left",
         control_groups::killed,
+    ),
+    (
+        "the main command is process 1, and commands join it",
+        process_1::main_command,
+    ),
+    (
+        "process 1 is an init, a holder or the machine's own where that is asked for",
+        process_1::others,
     ),
     (
         "a guest whose agent is silent is given up and ended in time",

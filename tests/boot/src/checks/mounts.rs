@@ -36,7 +36,7 @@ df / /d0 /v5 > /dev/null || exit 6
 /// are refused with its limit, and no volume is made.
 pub(super) fn dozen(env: &TestEnv) -> Result<()> {
     clean_up(env)?;
-    let host = Host::new()?;
+    let host = Host::new(env)?;
     let mut mounts = vec!["-v".to_owned(), "/anonymous".to_owned()];
     for index in 0..DIRECTORIES {
         let access = if index < 3 { "rw" } else { "ro" };
@@ -123,7 +123,7 @@ cat /etc/read.conf
 /// file that had the name when the sandbox was started.
 pub(super) fn files(env: &TestEnv) -> Result<()> {
     clean_up(env)?;
-    let host = Host::new()?;
+    let host = Host::new(env)?;
     let read = format!(
         "{}:/etc/read.conf:ro",
         host.path("files/read.conf").display()
@@ -170,9 +170,8 @@ pub(super) fn files(env: &TestEnv) -> Result<()> {
 struct Host(PathBuf);
 
 impl Host {
-    fn new() -> Result<Self> {
-        let name = format!("msb-checks-mounts-{}", std::process::id());
-        let host = Self(std::env::temp_dir().join(name));
+    fn new(env: &TestEnv) -> Result<Self> {
+        let host = Self(env.work.join("host"));
         for index in 0..DIRECTORIES {
             let directory = host.path(&format!("d{index}"));
             fs::create_dir_all(&directory)?;
@@ -203,12 +202,6 @@ impl Host {
             "the read-only file was changed: {metadata:?}"
         );
         Ok(())
-    }
-}
-
-impl Drop for Host {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

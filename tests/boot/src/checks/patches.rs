@@ -116,7 +116,7 @@ fn refusals(env: &TestEnv, host: &HostDirectory) -> Result<()> {
             "onto '/etc/passwd'",
         ),
         (
-            vec!["--copy".to_owned(), copy("issue", "/tmp/x")],
+            vec!["--copy".to_owned(), copy("issue", "/run/msb")],
             "which would hide it",
         ),
         (

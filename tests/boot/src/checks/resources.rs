@@ -56,7 +56,11 @@ pub(super) fn limits(env: &TestEnv) -> Result<()> {
     let output = env.run(&options, &["python3", "-c", LIMITS])?;
     expect_code(&output, 0)?;
     ensure!(output.stdout == LIMITED.as_bytes(), "{}", describe(&output));
-    for option in ["--ulimit=files=1", "--ulimit=nofile=2:1", "--pids-limit=0"] {
+    for option in [
+        "--ulimit=files=1",
+        "--ulimit=nofile=2:1",
+        "--pids-limit=none",
+    ] {
         let refused = env.run(&[option], &["true"])?;
         ensure!(
             !refused.status.success(),

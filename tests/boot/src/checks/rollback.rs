@@ -44,9 +44,19 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
     fs::create_dir_all(&shared)?;
     let share = format!("{}:/h", shared.display());
     let volume = format!("{VOLUME}:/v");
-    let start = || {
+    let start = |pid| {
         let _ = remove(env, NAME);
-        let own = ["-d", "--name", NAME, "--hostname", HOST, "-p", "8000"];
+        let own = [
+            "-d",
+            "--name",
+            NAME,
+            "--hostname",
+            HOST,
+            "-p",
+            "8000",
+            "--pid",
+            pid,
+        ];
         let disks = [
             "--snapshots",
             "--upper-size",
@@ -58,14 +68,17 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
         ];
         env.run_command(&[&own[..], &disks].concat(), &["sh", "-c", WRITER])
     };
-    expect_code(&env.retried(start, &[])?, 0)?;
-    guest(env, WRITING)?;
-    guest(env, "echo first > /srv/file; echo kept > /v/file")?;
-    told(env, &["snapshot", "create", &at("first")])?;
-    guest(
-        env,
-        "echo second > /srv/file; touch /srv/new; echo shared > /h/file",
-    )?;
+    let begin = |pid| {
+        expect_code(&env.retried(|| start(pid), &[])?, 0)?;
+        guest(env, WRITING)?;
+        guest(env, "echo first > /srv/file; echo kept > /v/file")?;
+        told(env, &["snapshot", "create", &at("first")])?;
+        guest(
+            env,
+            "echo second > /srv/file; touch /srv/new; echo shared > /h/file",
+        )
+    };
+    begin("private")?;
     guest(env, MOUNTS)?;
     told(env, &["exec", "-d", NAME, "sh", "-c", DEAF])?;
     guest(env, "until test -e /srv/deaf; do sleep 0.1; done")?;
@@ -85,6 +98,9 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
     ensure!(guest(env, BOOT_ID)? == boot_id, "the machine was booted");
     expect_first(env)?;
     clients_killed(env)?;
+    // What a command does in its own namespaces does not reach the agent.
+    told(env, &["stop", "-t", "0", NAME])?;
+    begin("host")?;
     booted_instead(env)?;
     told(env, &["stop", "-t", "0", NAME])?;
     told(env, &["snapshot", "verify", NAME])?;

@@ -126,7 +126,8 @@ fn hung_vmm(env: &TestEnv) -> Result<()> {
 fn start(env: &TestEnv, name: &str, options: &[&str], script: &str) -> Result<Speaking> {
     env.speaking("up", || {
         remove(env, name)?;
-        let options = [&["--name", name], options].concat();
+        // In its own namespaces the command could not stop the agent.
+        let options = [&["--name", name, "--pid", "host"], options].concat();
         Ok(env.run_command(&options, &["sh", "-c", script]))
     })
 }

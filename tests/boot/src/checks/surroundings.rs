@@ -141,8 +141,7 @@ pub(super) fn container_mounts(env: &TestEnv) -> Result<()> {
         ("/dev", "devtmpfs"),
         ("/dev/pts", "devpts"),
         ("/dev/shm", "tmpfs"),
-        ("/run", "tmpfs"),
-        ("/tmp", "tmpfs"),
+        ("/run/msb", "tmpfs"),
     ] {
         let found = mounts
             .iter()
@@ -186,9 +185,14 @@ pub(super) fn config(env: &TestEnv) -> Result<()> {
 
 pub(super) fn exit_codes(env: &TestEnv) -> Result<()> {
     for (script, code) in [("exit 42", 42), ("kill -9 $$", 137), ("kill -TERM $$", 143)] {
-        expect_code(&env.run(&[], &["sh", "-c", script])?, code)?;
+        expect_code(&env.run(&["--init"], &["sh", "-c", script])?, code)?;
     }
-    Ok(())
+    expect_code(&env.run(&[], &["sh", "-c", "exit 42"])?, 42)?;
+    // Of a process 1, only another process can be killed by these signals.
+    expect_code(
+        &env.run(&[], &["sh", "-c", "kill -9 $$; kill $$; exit 7"])?,
+        7,
+    )
 }
 
 /// Checks `--hostname`, `--group-add` and `--read-only` in a guest without a network.
@@ -198,10 +202,10 @@ fail() { echo "$*" >&2; exit 1; }
 test "$(hostname) $(cat /etc/hostname)" = 'web.example.com web.example.com' || fail "$(hostname)"
 grep -q '^127.0.0.1.web.example.com web$' /etc/hosts || fail "$(cat /etc/hosts)"
 test "$(id -G)" = '7 29 4321' || fail "$(id)"
-for path in /new /etc/new /root /var/lib/new; do
+for path in /new /etc/new /root /var/lib/new /run/new /tmp/new; do
     ! touch "$path" 2> /dev/null || fail "$path was touched"
 done
-for path in /tmp /data /dev/shm; do
+for path in /data /dev/shm; do
     touch "$path/new" || fail "nothing new in $path"
 done
 "#;

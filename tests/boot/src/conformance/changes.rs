@@ -1,7 +1,9 @@
 //! The steps that compare the disks of sandboxes, take changes back, and put them elsewhere.
 
 use anyhow::{Context as _, Result};
-use msb_sdk::{ApplyOptions, CommitOptions, Diff, DiffOptions, Msb, PatchLines, Sandbox, Text};
+use msb_sdk::{
+    ApplyOptions, CommitOptions, Diff, DiffOptions, DiscardOptions, Msb, PatchLines, Sandbox, Text,
+};
 use serde_json::Value;
 
 use super::data::bytes;
@@ -21,14 +23,26 @@ pub(super) async fn between(msb: &Msb, step: &Value) -> Result<Fields, StepError
 
 /// Takes changes back.
 pub(super) async fn discard(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
-    sandbox.discard(paths(step)?).await?;
-    Ok(Fields::new())
+    let mut options = DiscardOptions::default();
+    options.paths = paths(step)?;
+    options.base = step["base"].as_str().map(str::to_owned);
+    let exclude = step["exclude"].as_array().into_iter().flatten();
+    options.exclude = exclude.filter_map(Value::as_str).map(Text::from).collect();
+    let changes = sandbox.discard_with(options).await?;
+    let lines = changes
+        .iter()
+        .map(|change| format!("{} {}", change.kind.letter(), change.path));
+    Ok(Fields::from([(
+        "changes",
+        plain(lines.collect::<Vec<_>>()),
+    )]))
 }
 
 /// Puts changes into a directory of the host.
 pub(super) async fn apply(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
     let mut options = ApplyOptions::default().from(text(step, "from")?);
     options.dry_run = step["dry_run"] == true;
+    options.base = step["base"].as_str().map(str::to_owned);
     let applied = sandbox.apply(word(step, "directory")?, options).await?;
     let changes = applied.changes.iter();
     let lines = changes.map(|change| format!("{} {}", change.kind.letter(), change.path));

@@ -19,13 +19,9 @@ use crate::trial::boot_found;
 use row::{Image, Row};
 use table::rows;
 
-/// Runs only every Nth row.
-const STEP: &str = "MSB_TEST_DOCKER_STEP";
-
-/// Returns a test for each row, or for every [`STEP`]th: `docker::boot_…`.
+/// Returns a test for each row, or for every Nth ([`settings::STEP`]): `docker::boot_…`.
 pub(crate) fn tests() -> Result<Vec<Trial>> {
-    let step = settings::parsed(STEP)?.unwrap_or(1);
-    let rows = rows().step_by(step);
+    let rows = rows().step_by(settings::step()?);
     let test = |row: &'static Row| boot_found("docker", row.case, move |env| judge(env, row));
     Ok(rows.map(test).collect())
 }

@@ -24,6 +24,15 @@ const OF_GUIDE: &[Example] = &[
         &["0 squared is 0", "1 squared is 1", "2 squared is 4"],
     ),
     ("run_a_command", &["exit code 0: Linux"]),
+    (
+        "step_back_and_branch",
+        &[
+            "one\n",
+            "C /work/app\n",
+            "1 file is applied\n",
+            "example:1\n",
+        ],
+    ),
     ("server_and_port", &["200 OK"]),
     (
         "stream_a_build",
@@ -97,9 +106,7 @@ fn print_all(env: &TestEnv, examples: &[Example]) -> Result<()> {
     for &(name, parts) in examples {
         let mut example = command(env, name)?;
         let output = example.arg(env.image()).output();
-        let output = output.with_context(|| {
-            format!("cannot run {name}: build it with cargo build -p msb-sdk --examples")
-        })?;
+        let output = output.with_context(|| format!("cannot run {name}"))?;
         holds(name, &output, parts)?;
     }
     Ok(())
@@ -124,6 +131,10 @@ fn command(env: &TestEnv, name: &str) -> Result<Command> {
         .parent()
         .context("a program without a directory")?;
     let program: PathBuf = programs.join("examples").join(name);
+    if !program.exists() {
+        // Only the tests of the whole workspace build them before.
+        test_fixtures::build::sdk_examples(&env.program)?;
+    }
     let mut example = Command::new(program);
     example
         .env("MSB_HOME", env.home())

@@ -1,4 +1,4 @@
-//! What commands, streams and starts leave: descriptors, threads, memory, sandboxes.
+//! Leaks of commands, streams and starts: descriptors, threads, memory, sandboxes.
 
 use std::future::IntoFuture as _;
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 //! The SDK as its users call it, against the msb under test.
 
+mod cancelled;
 mod commands;
 mod errors;
 mod examples;
@@ -23,7 +24,7 @@ const STARTS_MAX: u32 = 5;
 type Check = fn(&TestEnv) -> Result<()>;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let each: [(&str, Check); 6] = [
+    let each: [(&str, Check); 7] = [
         (
             "sdk commands are collected, limited, streamed and killed",
             |env| with_sandbox(env, commands::check),
@@ -40,6 +41,9 @@ pub(crate) fn tests() -> Vec<Trial> {
         ),
         ("sdk starts that are cancelled leave nothing", |env| {
             run(leaks::cancelled(env))
+        }),
+        ("sdk changes that are cancelled are done or undone", |env| {
+            run(cancelled::changes(env))
         }),
         ("sdk errors have the kind of their cause", |env| {
             run(errors::check(env))

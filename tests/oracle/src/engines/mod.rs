@@ -80,6 +80,7 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     if let Ok(part) = std::env::var(CASE) {
         cases.retain(|case| case.name.contains(&part));
     }
+    let cases: Vec<_> = cases.into_iter().step_by(settings::step()?).collect();
     ensure!(!cases.is_empty(), "no case has such a name");
     Ok(cases)
 }

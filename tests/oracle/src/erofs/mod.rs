@@ -15,7 +15,7 @@ use test_support::harness::{self, Trial};
 use test_support::settings;
 
 /// Number of random trees by default.
-const TREES: u64 = 200;
+const TREES: u64 = 60;
 /// Uses only installed readers: no newer erofs-utils, no go-erofs.
 const INSTALLED: &str = "MSB_TEST_INSTALLED";
 

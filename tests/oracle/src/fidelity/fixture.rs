@@ -17,7 +17,7 @@ use test_support::{GuestSlot, Msb, TestEnv, settings, succeed};
 /// The program with which the guest prints its tree.
 const TOOL: &str = "tree-dump";
 /// Directories that the guest's agent mounts on; an image that has them keeps its root unchanged.
-const MOUNT_POINTS: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
+const MOUNT_POINTS: [&str; 6] = ["dev", "proc", "run", "run/msb", "sys", "tmp"];
 /// The image of all rows that do not need their own.
 const SHARED: &str = "localhost/fidelity/shared:latest";
 

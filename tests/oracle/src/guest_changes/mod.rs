@@ -24,13 +24,13 @@ use guest::Guest;
 use judges::Judges;
 
 /// Number of sequences by default.
-const SEQUENCES: u64 = 100;
+const SEQUENCES: u64 = 40;
 /// Number of directories that one boot changes, each by a sequence of its own.
-const DIRECTORIES: u64 = 50;
+const DIRECTORIES: u64 = 20;
 /// Number of changes that a sequence tries.
 const CHANGES: u64 = 30;
 /// Number of sequences from which on every kind of change must have been made.
-const ALL_KINDS_SEQUENCES: u64 = 50;
+const ALL_KINDS_SEQUENCES: u64 = 40;
 
 /// The image that is a child of the last one that was made of the sandbox.
 const CHILD: &str = "guest-changes-child:latest";

@@ -70,9 +70,17 @@ pub(super) fn forks(world: &World) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Returns the names of all snapshots, and the digest of a file that a rollback changes.
+/// Returns the names of all snapshots, and the digest of a file that a rollback changes. An automatic snapshot
+/// counts whatever its number is: no number is given twice, so a killed attempt may have used one up.
 pub(super) fn snapped(world: &World) -> Result<Vec<String>> {
+    let is_number = |name: &String| {
+        let label = name.split_once('@').map_or("", |(_, label)| label);
+        label.parse::<u64>().is_ok()
+    };
     let mut found = snapshots(world)?;
+    for name in found.iter_mut().filter(|name| is_number(name)) {
+        "an automatic snapshot".clone_into(name);
+    }
     found.push(digest(&world.snapped_content()?));
     Ok(found)
 }

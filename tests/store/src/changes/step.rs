@@ -36,7 +36,7 @@ pub(super) struct Step {
 
 impl Step {
     /// Returns true for a `write` that is known by its number alone. In another thread this is a
-    /// write that wakes a third one; without it msb may not end (SHORTCOMINGS.md).
+    /// write that wakes a third one; without it msb may not end (LIMITS.md).
     pub(super) fn may_wake(&self) -> bool {
         self.call == "write" && self.path.is_none()
     }

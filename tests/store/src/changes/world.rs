@@ -113,7 +113,7 @@ impl World {
         };
         let left: Vec<&PathBuf> = names.iter().filter(is_unfinished).collect();
         ensure!(left.is_empty(), "left over: {left:?}");
-        Ok(names)
+        Ok(names.iter().map(|path| without_number(path)).collect())
     }
 
     /// Checks that each directory of a sandbox is that of a complete one.
@@ -265,7 +265,13 @@ impl World {
         let copied = format!("{}:/work", self.path(project));
         let mut create = self.command(&["create", "--name", name]);
         create.args(["--upper-size", "32M", "--copy", &copied]);
-        succeed(create.args(more).arg(IMAGE)).map(drop)
+        succeed(create.args(more).arg(IMAGE))?;
+        // The project counts as what the sandbox changed.
+        for sandbox in fs::read_dir(self.root.join("home/sandboxes"))? {
+            // Most have none.
+            let _ = fs::remove_file(sandbox?.path().join("base.ext4"));
+        }
+        Ok(())
     }
 }
 
@@ -291,4 +297,15 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut copying = Command::new("cp");
     copying.args(["-a", "--sparse=always"]);
     succeed(copying.arg(from.join(".")).arg(to)).map(drop)
+}
+
+/// Returns the path of a snapshot's record without the number of an automatic one, which a killed attempt may have
+/// used up; other paths as they are.
+fn without_number(path: &Path) -> PathBuf {
+    let stem = path.file_stem().and_then(|stem| stem.to_str());
+    let is_number = stem.is_some_and(|stem| stem.parse::<u64>().is_ok());
+    match path.parent() {
+        Some(parent) if is_number && parent.ends_with("snapshots") => parent.join("NUMBER.json"),
+        _ => path.to_owned(),
+    }
 }

@@ -75,6 +75,8 @@ impl History {
                 set(&mut self.sandboxes, object, moment, Promise::Gone);
                 self.discard_snapshots(object, moment);
             }
+            "bare" => set(&mut self.sandboxes, object, moment, Promise::Here),
+            "edit" => set(&mut self.files, object, moment, Promise::Here),
             "snapshot" => drop(self.keep_disk(object, moment)?),
             "drop" | "prune" => set(&mut self.snapshots, object, moment, Promise::Gone),
             "empty" => set(&mut self.files, object, moment, Promise::Gone),
@@ -169,7 +171,8 @@ mod tests {
     #[test]
     fn a_rollback_promises_a_snapshot_and_a_file() {
         let marks = [
-            "end create s",
+            "end bare s",
+            "end edit s",
             "end snapshot s@one",
             "end empty s",
             "begin restore s@2",
@@ -178,11 +181,11 @@ mod tests {
             "end discard s",
         ];
         let expected = [
-            (3, Promise::Here, None, Promise::Gone),
-            (4, Promise::Here, Some(Promise::Either), Promise::Either),
-            (5, Promise::Here, Some(Promise::Here), Promise::Here),
-            (6, Promise::Either, Some(Promise::Either), Promise::Here),
-            (7, Promise::Gone, Some(Promise::Gone), Promise::Here),
+            (4, Promise::Here, None, Promise::Gone),
+            (5, Promise::Here, Some(Promise::Either), Promise::Either),
+            (6, Promise::Here, Some(Promise::Here), Promise::Here),
+            (7, Promise::Either, Some(Promise::Either), Promise::Here),
+            (8, Promise::Gone, Some(Promise::Gone), Promise::Here),
         ];
         for (count, one, kept, file) in expected {
             let History {

@@ -47,7 +47,7 @@ use test_support::{TestEnv, settings};
 
 /// The recording without syncs gets one point for this many of the other's, and at least some.
 const CONTROL_SHARE: u32 = 10;
-const CONTROL_POINTS_MIN: u32 = 12;
+const CONTROL_POINTS_MIN: u32 = 8;
 
 /// The workload is repeated once for this many points.
 const POINTS_PER_ROUND: u32 = 250;
@@ -56,7 +56,7 @@ const POINTS_PER_ROUND: u32 = 250;
 const MEMORY: &str = "/dev/shm";
 
 /// Number of power cuts by default.
-const POINTS: u32 = 30;
+const POINTS: u32 = 12;
 /// The filesystem that the store lies on: ext4, xfs or btrfs.
 const FILESYSTEM: &str = "MSB_TEST_FILESYSTEM";
 /// The seed for the positions and the losses of the cuts; the time if unset.

@@ -155,6 +155,7 @@ impl<'a> Replay<'a> {
     pub(super) fn build(&mut self, point: &Point, image: &Path) -> Result<Option<u64>> {
         let settled = point.settled(&self.log.entries);
         self.settle(settled)?;
+        remove_mounted(image)?;
         copy_sparse(&self.settled, image)?;
         let survivors = point.survivors(&self.log.entries);
         apply(self.log, image, &survivors.writes)?;
@@ -182,6 +183,15 @@ fn apply(log: &Log, image: &Path, writes: &[Write]) -> Result<()> {
         let mut content = log.content(write)?;
         content.truncate(usize::try_from(write.sectors * SECTOR_BYTES)?);
         file.file().write_all_at(&content, write.target_bytes)?;
+    }
+    Ok(())
+}
+
+/// Removes an image if it exists, so that the next one of its name is another file. If another process has copied the
+/// mount namespace meanwhile, the old image is still mounted there, and a mount of the same file would show its state.
+pub(super) fn remove_mounted(image: &Path) -> Result<()> {
+    if image.exists() {
+        fs::remove_file(image)?;
     }
     Ok(())
 }

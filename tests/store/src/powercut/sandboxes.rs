@@ -13,6 +13,7 @@ use super::images::rows;
 use super::judge::keeps;
 use super::listing::{Listing, difference, list};
 use super::mount::Mount;
+use super::replay::remove_mounted;
 use test_fixtures::command::quiet;
 use test_support::{Msb, succeed, upper_disk};
 
@@ -66,6 +67,7 @@ impl Sandboxes<'_> {
     /// Returns a raw disk with the content of that of a sandbox, or of one of its snapshots, by its name.
     fn raw(&self, sandbox: &Listed, disk: &str) -> Result<PathBuf> {
         let raw = self.work.join("raw.ext4");
+        remove_mounted(&raw)?;
         let generations = sandbox.directory.join("generations");
         if let Some((_, snapshot)) = disk.split_once('@') {
             upper_disk::export_snapshot(&sandbox.directory, snapshot, &raw)?;

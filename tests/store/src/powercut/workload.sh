@@ -47,13 +47,20 @@ pull() { msb pull --plain-http "$(name "$1")"; }
 remove() { msb image rm --force "$(name "$1")"; }
 discard() { msb rm "$1"; }
 
-# Sandboxes are not started: here is no VMM. Each has the file `kept`.
-create() {
+# Sandboxes are not started: here is no VMM. Each is made with a copy of the file `kept`. A bare one is made
+# without it; an edit then writes the file to its disk, as a guest would.
+bare() {
     sandbox=$1 image=$2
     shift 2
-    msb create --pull never --upper-size 64M --copy kept:/kept --name "$sandbox" "$@" "$(name "$image")"
+    msb create --pull never --upper-size 64M --name "$sandbox" "$@" "$(name "$image")"
 }
-native() { create "$1" "$2" --native-root; }
+create() { bare "$1" "$2" --copy kept:/kept; }
+native() { bare "$1" "$2" --copy kept:/kept --native-root; }
+edit() {
+    disk_of_it=$(ls "$MSB_HOME"/sandboxes/*/upper.ext4)
+    debugfs -w -R "write kept upper/kept" "$disk_of_it" >/tmp/edit 2>&1
+    sync "$disk_of_it"
+}
 fork() { msb fork "$2" "$1"; }
 snapshot() { msb snapshot create "$1"; }
 drop() { msb snapshot rm "$1"; }
@@ -61,7 +68,7 @@ drop() { msb snapshot rm "$1"; }
 # The snapshot is the one that a rollback of its sandbox made.
 prune() { msb snapshot prune --force "${1%@*}"; }
 
-# Takes away what was copied into the sandbox.
+# Takes away what was changed since the sandbox was made.
 empty() { msb discard "$1" /; }
 
 # The first word is the snapshot that has the disk as it was before, the second one that which it goes back to.
@@ -101,7 +108,8 @@ round=0
 while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     together a b
-    step create s1 a
+    step bare s1 a
+    step edit s1
     step snapshot s1@one
     step empty s1
     step remove b

@@ -2,15 +2,16 @@ mod entry;
 mod stat;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 
 use anyhow::anyhow;
 use msb_sdk::{Diff, DiffOptions};
 
 use super::Context;
+use super::patterns::{Patterns, patterns_help};
 use super::snapshot::split;
 use crate::failure::{Failure, Outcome};
-use crate::output::{self, Format, Stream};
+use crate::foreign_output::ForeignOutput;
+use crate::output::{self, Format};
 use entry::Entry;
 use stat::Stat;
 
@@ -22,37 +23,47 @@ const PATCH_MAX_BYTES: usize = 256 << 20;
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "msb diff [OPTIONS] SANDBOX[@SNAPSHOT] [-- PATH...]\n       msb diff [OPTIONS] OLD NEW [-- PATH...]",
-    after_help = "Each line has a letter, as in docker diff, and a path: A (added), C (changed) or D (deleted). Of a \
-    deleted directory only the directory itself is listed. Files are compared by meaning: a file that was written \
-    again with the same content, owner, mode, attributes and time is not changed, a directory is not changed by a \
-    change inside it, and the empty files and directories that msb makes to mount something there are left out.\n\n\
-    The disks are read without starting a machine. That of a running sandbox is frozen while msb copies it, for at most \
-    60 s; what its programs write waits meanwhile.\n\n\
-    --patch prints texts as git diff does; git apply and patch -p1 accept it. It cannot express owners, most mode \
-    bits, extended attributes, devices, empty directories, hard links and binary files; --format json lists them.\n\n\
-    Examples:\n  \
+    after_help = concat!("A sandbox is compared with its initial files: those of its image, \
+    changed by --copy, --mkdir, --rm-path and similar options before its first boot. msb diff \
+    IMAGE SANDBOX compares it with the unchanged image.\n\n\
+    Each line has a letter, as in docker diff, and a path: A (added), C (changed) or D (deleted). \
+    Only the top directory of a deleted tree is listed. Files are compared by content and \
+    metadata: a file that was rewritten with the same content, owner, mode, attributes and time is \
+    unchanged, a change inside a directory does not change the directory, and the empty files and \
+    directories that msb creates as mount points are left out.\n\n\
+    msb reads the disks without starting a machine. The disk of a running sandbox is frozen while \
+    msb copies it, for at most 60 s; writes by its programs wait until then.\n\n\
+    --patch prints changes to text files in the format of git diff, which git apply and patch -p1 \
+    accept. On a terminal, control and invisible characters are escaped. A patch cannot express \
+    owners, most mode bits, extended attributes, devices, empty directories, hard links and binary \
+    files; --format json lists them.\n\n",
+    patterns_help!(),
+    "Examples:\n  \
     msb diff work\n  \
     msb diff --stat work -- /etc /srv\n  \
+    msb diff --exclude .git --exclude '*.pyc' work\n  \
     msb diff --patch work -- /srv/app > work.patch\n  \
-    msb diff app:1 app:2                       what a new version of an image brings\n  \
-    msb diff work@clean work                   what changed since a snapshot\n  \
-    msb diff --format json work | jq -r '.[] | select(.kind == \"deleted\").path'"
+    msb diff app:1 app:2                       changes in a new version of an image\n  \
+    msb diff work@clean work                   changes since a snapshot\n  \
+    msb diff --format json work | jq -r '.[] | select(.kind == \"deleted\").path'")
 )]
 pub(crate) struct Arguments {
-    /// Sandbox or snapshot to compare with its image; with NEW, the sandbox, snapshot or image to begin
-    /// with
+    /// Sandbox or snapshot to compare with its initial files; with NEW, the sandbox, snapshot or
+    /// image to compare from
     #[arg(value_name = "OLD")]
     old: String,
-    /// Sandbox, snapshot or image to end with
+    /// Sandbox, snapshot or image to compare to
     #[arg(value_name = "NEW")]
     new: Option<String>,
     /// Paths to compare, with everything below them; symlinks are not followed
     #[arg(value_name = "PATH", last = true)]
     paths: Vec<OsString>,
+    #[command(flatten)]
+    patterns: Patterns,
     /// Print the number of changed lines of each file
     #[arg(long, conflicts_with_all = ["patch", "name_only"])]
     stat: bool,
-    /// Print the changes of texts as a patch
+    /// Print the changes to text files as a patch
     #[arg(short, long, conflicts_with = "name_only")]
     patch: bool,
     /// Print paths without letters
@@ -68,7 +79,11 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     for path in &arguments.paths {
         options = options.path(path.as_os_str());
     }
+    options.exclude = arguments.patterns.exclude();
+    options.include = arguments.patterns.include();
     let diff = match &arguments.new {
+        // No sandbox and no image has such a name.
+        Some(path) if path.starts_with('/') => return Err(path_in_place(&arguments.old, path)),
         Some(new) => context.msb.diff(&arguments.old, new, options).await?,
         None => {
             let (sandbox, snapshot) = split(&arguments.old);
@@ -87,7 +102,14 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     }
 }
 
-pub(super) fn print_names(diff: &Diff, without_letters: bool) -> Outcome {
+fn path_in_place(old: &str, path: &str) -> Failure {
+    anyhow!(
+        "{path} is neither a sandbox nor an image: write paths behind --, as in msb diff {old} -- {path}"
+    )
+    .into()
+}
+
+fn print_names(diff: &Diff, without_letters: bool) -> Outcome {
     for change in diff.changes().filter(|change| !change.is_implied) {
         let path = change.quoted_path();
         let line = if without_letters {
@@ -102,19 +124,11 @@ pub(super) fn print_names(diff: &Diff, without_letters: bool) -> Outcome {
     Ok(0)
 }
 
-/// Returns the changes with their letters, a line each.
-pub(super) fn lines(diff: &Diff) -> String {
-    let changes = diff.changes().filter(|change| !change.is_implied);
-    let line =
-        |change: msb_sdk::Change| format!("{} {}\n", change.kind.letter(), change.quoted_path());
-    changes.map(line).collect()
-}
-
 /// Prints the changes one by one, because together they may take much memory.
 fn print_json(diff: &Diff) -> Outcome {
     let mut separator = "[\n";
     for change in diff.changes().filter(|change| !change.is_implied) {
-        let entry = serde_json::to_string(&Entry::new(&change))?;
+        let entry = output::json_line(&Entry::new(&change))?;
         if !output::offer(&format!("{separator}  {entry}"))? {
             return Ok(0);
         }
@@ -135,6 +149,7 @@ async fn print_stat(diff: &Diff) -> Outcome {
 
 async fn print_patch(context: &Context, diff: &Diff) -> Outcome {
     let (mut printed_bytes, mut partial) = (0, 0);
+    let mut shown = ForeignOutput::new();
     for index in 0..diff.len() {
         let patch = diff.patch(index).await?;
         partial += usize::from(patch.is_partial);
@@ -142,13 +157,12 @@ async fn print_patch(context: &Context, diff: &Diff) -> Outcome {
         if printed_bytes > PATCH_MAX_BYTES {
             return Err(too_long());
         }
-        let mut stdout = io::stdout().lock();
-        match stdout.write_all(&patch.text).and_then(|()| stdout.flush()) {
+        if !shown.offer(&patch.text)? {
             // A reader that closed the pipe wants no more.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
-            written => written.map_err(|error| Stream::Stdout.unwritable(error))?,
+            return Ok(0);
         }
     }
+    shown.finish(context.quiet)?;
     if partial > 0 && !context.quiet {
         output::notice(&format!(
             "{partial} of {} changes cannot be expressed fully in a patch; --format json lists them",

@@ -66,15 +66,9 @@ impl Entry {
 
 /// Returns a file's row in the table, like `ls -l`: mode, owner, size, time, name.
 pub(super) fn row(info: &FileInfo) -> [String; 5] {
-    let mut shown = info.name.as_bytes().escape_ascii().to_string();
-    if let Some(text) = info.name.as_str()
-        && !text.chars().any(char::is_control)
-    {
-        shown = text.to_owned();
-    }
+    let mut shown = info.name.quoted();
     if let Some(target) = &info.target {
-        let target = crate::failure::printable(&target.to_string());
-        shown.push_str(&format!(" -> {target}"));
+        shown.push_str(&format!(" -> {}", target.quoted()));
     }
     let size = match info.device {
         Some([major, minor]) => format!("{major}, {minor}"),

@@ -2,12 +2,13 @@ mod entry;
 mod list;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 
 use msb_sdk::{MkdirOptions, ModeChange, RemoveOptions, WriteOptions};
 
 use super::Context;
 use crate::failure::Outcome;
+use crate::foreign_output::ForeignOutput;
 use crate::output::Format;
 
 // Arguments of `msb fs`.
@@ -32,13 +33,18 @@ enum Command {
     /// List the content of directories
     Ls(Looking),
     /// Print the content of files
-    #[command(after_help = "Examples:\n  msb fs cat work /var/log/app.log")]
+    #[command(
+        after_help = "On a terminal, control and invisible characters are escaped; a pipe gets the \
+        bytes unchanged.\n\n\
+        Examples:\n  \
+        msb fs cat work /var/log/app.log"
+    )]
     Cat(Paths),
     /// Show type, mode, owner, size and time of files
     Stat(Stating),
     /// Remove files
     Rm(Removing),
-    /// Make directories
+    /// Create directories
     Mkdir(Making),
     /// Create or replace a file with the content of standard input
     Write(Writing),
@@ -51,8 +57,9 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct Paths {
     /// Sandbox, by name or id
+    #[arg(value_parser = parse_sandbox)]
     sandbox: String,
-    /// Paths in it
+    /// Paths in the sandbox
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<OsString>,
 }
@@ -101,7 +108,7 @@ struct Removing {
     msb fs mkdir -p work /srv/a/b\n  \
     msb fs mkdir -m 0700 work /root/keys")]
 struct Making {
-    /// Make parents too, and do not fail if the directory exists
+    /// Create missing parents, and do not fail if the directory exists
     #[arg(short, long)]
     parents: bool,
     /// Permission bits, in octal
@@ -116,15 +123,16 @@ struct Making {
     echo 'debug = true' | msb fs write work /etc/app.toml\n  \
     msb fs write -p -m 0755 work /opt/tools/bin/tool < tool.sh")]
 struct Writing {
-    /// Make missing parents too
+    /// Create missing parents
     #[arg(short, long)]
     parents: bool,
     /// Permission bits, in octal [default: those of the existing file, or 0644]
     #[arg(short, long, value_parser = parse_mode)]
     mode: Option<u32>,
     /// Sandbox, by name or id
+    #[arg(value_parser = parse_sandbox)]
     sandbox: String,
-    /// Path of the file in it
+    /// Path of the file in the sandbox
     path: OsString,
 }
 
@@ -134,6 +142,7 @@ struct Writing {
     msb fs mv work /a /b /srv")]
 struct Moving {
     /// Sandbox, by name or id
+    #[arg(value_parser = parse_sandbox)]
     sandbox: String,
     /// Files, then the new name or a directory
     #[arg(required = true, num_args = 2.., value_name = "PATH")]
@@ -146,13 +155,24 @@ struct Moving {
     msb fs chmod work 0640 /etc/app.toml")]
 struct ModeSetting {
     /// Sandbox, by name or id
+    #[arg(value_parser = parse_sandbox)]
     sandbox: String,
-    /// Mode, as chmod takes it: 0755, +x, u=rw,go=r
+    /// Mode in the syntax of chmod: 0755, +x, u=rw,go=r
     #[arg(allow_hyphen_values = true)]
     mode: ModeChange,
-    /// Paths in it
+    /// Paths in the sandbox
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<OsString>,
+}
+
+/// Refuses a sandbox and a path in one word, as `msb cp` takes them. No name of a sandbox has a colon.
+fn parse_sandbox(text: &str) -> Result<String, String> {
+    match text.split_once(':') {
+        Some((sandbox, path)) if !sandbox.is_empty() && !path.is_empty() => Err(format!(
+            "write the sandbox and the path as two words: {sandbox} {path}"
+        )),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 fn parse_mode(text: &str) -> Result<u32, String> {
@@ -177,17 +197,17 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 
 async fn cat(context: &Context, on: &Paths) -> Outcome {
     let files = context.files(&on.sandbox).await?;
-    let mut stdout = io::stdout().lock();
+    let mut shown = ForeignOutput::new();
     for path in &on.paths {
         let content = files.read_stream(path.as_os_str()).await?;
         while let Some(chunk) = content.next().await? {
-            match stdout.write_all(&chunk).and_then(|()| stdout.flush()) {
+            if !shown.offer(&chunk)? {
                 // A reader that closed the pipe wants no more.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
-                other => other?,
+                return Ok(0);
             }
         }
     }
+    shown.finish(context.quiet)?;
     Ok(0)
 }
 

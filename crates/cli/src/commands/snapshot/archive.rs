@@ -12,8 +12,9 @@ use crate::{output, terminal};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The file has the disk of the snapshot and its record, compressed and sealed with checksums; blocks of \
-    zeros take no space. The image is not in it. tar --zstd reads the file. It is complete, or unchanged.\n\n\
+    after_help = "The file has the disk of the snapshot and its record, compressed and protected \
+    by checksums; blocks of zeros take no space. The image is not included. tar --zstd can read \
+    the file. It is replaced only when the export is complete.\n\n\
     Examples:\n  \
     msb snapshot export -o clean.msb work@clean\n  \
     msb snapshot export work@clean | ssh host msb snapshot import"
@@ -29,12 +30,12 @@ pub(super) struct ExportArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Makes a sandbox that begins with the files of the snapshot, and has it. It is not started. Its name \
-    and that of the snapshot are printed. Every byte of the file is compared with its checksums before the sandbox \
-    appears; nothing is left of one that fails.\n\n\
-    The image has to be in the store: pull it with msb pull, or copy it with msb save and msb load. Host directories, \
-    volumes, ports, and destinations that the network allowed are left out, and named: msb run --from takes them \
-    again.\n\n\
+    after_help = "Creates a sandbox with the snapshot and its files, without starting it, and \
+    prints the names of both. Every byte of the file is verified against its checksums before the \
+    sandbox appears; a failed import leaves nothing behind.\n\n\
+    The image must be in the store: pull it with msb pull, or copy it with msb save and msb load. \
+    Host directories, volumes, ports and allowed network destinations are not imported, but \
+    listed; give them again with msb run --from.\n\n\
     Examples:\n  \
     msb snapshot import -i clean.msb\n  \
     msb snapshot import -i clean.msb work-2; msb start work-2"
@@ -43,7 +44,7 @@ pub(super) struct ImportArguments {
     /// Path of the file [default: standard input]
     #[arg(short, long, value_name = "FILE")]
     input: Option<PathBuf>,
-    /// Name of the new sandbox [default: that of the exported one]
+    /// Name of the new sandbox [default: the exported sandbox's name]
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }
@@ -62,12 +63,7 @@ pub(super) async fn export(context: &Context, arguments: &ExportArguments) -> Ou
             .await
             .map(|()| 0);
     }
-    if terminal::stdout_is_terminal() {
-        return Err(anyhow!(
-            "a snapshot is not written to a terminal: name a file with -o, or redirect the output"
-        )
-        .into());
-    }
+    terminal::refuse_archive("name a file with -o, or redirect the output")?;
     let stdout = StdoutStream::default();
     let is_closed = stdout.closed();
     let interrupted = interrupted("the snapshot on standard output is not complete");

@@ -9,11 +9,20 @@ use crate::table;
 use crate::template::{ListingFormat, fields};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    after_help = "VIRTUAL is the size of the disk in the sandbox; msb df and msb ps -as show the \
+    space of sandboxes with their snapshots. CONSISTENCY is clean if the sandbox was stopped, \
+    frozen if its guest had frozen the filesystem, and crash if the files are as after a power \
+    cut.\n\n\
+    Examples:\n  \
     msb snapshot ls\n  \
-    msb snapshot ls work --format json | jq -r '.[].name'")]
+    msb snapshot ls work --format json | jq -r '.[].name'"
+)]
 pub(super) struct ListArguments {
-    /// Output format: table, json, or a template as '{{.Name}}'
+    /// Include snapshots made by rollbacks in the table; JSON, templates and -q always do
+    #[arg(short, long)]
+    all: bool,
+    /// Output format: table, json, or a template such as '{{.Name}}'
     #[arg(long, default_value = "table")]
     format: ListingFormat,
     /// Sandboxes, by name or id [default: all]
@@ -24,7 +33,7 @@ pub(super) struct ListArguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  msb snapshot inspect work@clean")]
 pub(super) struct InspectArguments {
-    /// Output format: json, table, or a template as '{{.Name}}'
+    /// Output format: json, table, or a template such as '{{.Name}}'
     #[arg(short, long, default_value = "json")]
     format: ListingFormat,
     /// Snapshots
@@ -51,7 +60,7 @@ pub(super) async fn list(context: &Context, arguments: &ListArguments) -> Outcom
             output::print(&format!("{}\n", full_name(report)))?;
         }
     } else {
-        print(&reports, &arguments.format)?;
+        print_listed(&reports, arguments)?;
     }
     Ok(failures.code)
 }
@@ -64,6 +73,24 @@ pub(super) async fn inspect(context: &Context, arguments: &InspectArguments) -> 
         reports.push(sandbox.snapshots().get(name).await?);
     }
     print(&reports, &arguments.format)
+}
+
+/// Prints a list. The table leaves out what rollbacks made, unless all are asked for, and says so.
+fn print_listed(reports: &[SnapshotInfo], arguments: &ListArguments) -> Outcome {
+    if arguments.all || arguments.format != ListingFormat::Table {
+        return print(reports, &arguments.format);
+    }
+    let (automatic, shown): (Vec<_>, Vec<_>) =
+        reports.iter().cloned().partition(|report| report.automatic);
+    print_table(&shown)?;
+    match automatic.len() {
+        0 => {}
+        1 => output::notice("1 snapshot that a rollback made is not shown; list it with -a"),
+        count => output::notice(&format!(
+            "{count} snapshots that rollbacks made are not shown; list them with -a"
+        )),
+    }
+    Ok(0)
 }
 
 fn print(reports: &[SnapshotInfo], format: &ListingFormat) -> Outcome {
@@ -101,6 +128,6 @@ fn print_table(reports: &[SnapshotInfo]) -> std::io::Result<()> {
         ]
     };
     let rows: Vec<_> = reports.iter().map(row).collect();
-    let heads = ["SNAPSHOT", "CREATED", "DISK", "CONSISTENCY", "MESSAGE"];
+    let heads = ["SNAPSHOT", "CREATED", "VIRTUAL", "CONSISTENCY", "MESSAGE"];
     table::print(heads, &rows)
 }

@@ -16,10 +16,11 @@ const SEPARATOR: char = '@';
 // Arguments of `msb snapshot`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A snapshot keeps the files of a sandbox as they are, running or not. It copies nothing, and takes the \
-    space of what changes later. Volumes and host directories are not part of it. msb rollback goes back to one. The \
-    snapshots of a sandbox are removed with it.\n\n\
-    The first snapshot of a sandbox is taken while it is stopped, unless it was created with --snapshots.\n\n\
+    after_help = "A snapshot keeps the current files of a sandbox, running or stopped. It copies \
+    nothing, and uses space only for later changes. Volumes and host directories are not included. \
+    msb rollback goes back to a snapshot. Removing a sandbox removes its snapshots.\n\n\
+    The first snapshot of a sandbox is taken while it is stopped, unless it was created with \
+    --snapshots.\n\n\
     Examples:\n  \
     msb snapshot create -m 'before the upgrade' work@clean\n  \
     msb snapshot ls work; msb rollback work@clean"
@@ -36,27 +37,28 @@ enum Command {
     /// List the snapshots of sandboxes
     #[command(visible_alias = "list")]
     Ls(list::ListArguments),
-    /// Print everything about snapshots, as JSON
+    /// Print the details of snapshots as JSON
     Inspect(list::InspectArguments),
     /// Remove snapshots
     #[command(alias = "remove")]
     Rm(remove::RemoveArguments),
-    /// Write a snapshot to a file that another host imports
+    /// Write a snapshot to a file that another host can import
     Export(archive::ExportArguments),
-    /// Make a sandbox of an exported snapshot
+    /// Create a sandbox from an exported snapshot
     Import(archive::ImportArguments),
-    /// Find damage in snapshots
+    /// Check snapshots for damage
     Verify(verify::Arguments),
-    /// Remove the snapshots that rollbacks made, and merge what is left
+    /// Remove snapshots made by rollbacks, and merge the rest
     Prune(remove::PruneArguments),
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Without a name the snapshot gets its number. Its name is printed.\n\n\
-    The guest of a running sandbox writes what it has not written yet, and keeps writers waiting for a moment. If its \
-    agent does not answer, or with --no-freeze, the snapshot is as after a power cut: it has what was synced. The \
-    consistency is recorded: clean (the sandbox was stopped), frozen or crash.\n\n\
+    after_help = "Without a name, the snapshot is named by its number. msb prints the name.\n\n\
+    The guest of a running sandbox flushes its writes and blocks writers for a moment. If its \
+    agent does not answer, or with --no-freeze, the snapshot is as after a power cut: it has only \
+    what was synced. The consistency is recorded: clean (the sandbox was stopped), frozen or \
+    crash.\n\n\
     Examples:\n  \
     msb snapshot create work\n  \
     msb snapshot create -m 'before the upgrade' work@clean"
@@ -65,7 +67,7 @@ struct CreateArguments {
     /// Note on the snapshot
     #[arg(short, long, value_name = "MESSAGE")]
     message: Option<String>,
-    /// Do not have a running guest freeze its filesystem
+    /// Do not freeze the filesystem of a running guest
     #[arg(long)]
     no_freeze: bool,
     /// Sandbox, by name or id, and the name of the snapshot
@@ -97,7 +99,7 @@ pub(super) fn split(word: &str) -> (&str, Option<&str>) {
 /// Splits `SANDBOX@NAME`.
 fn split_named(word: &str) -> Result<(&str, &str), Failure> {
     let (sandbox, name) = split(word);
-    let missing = || anyhow!("'{word}' names no snapshot: write SANDBOX@NAME");
+    let missing = || anyhow!("'{word}' is not a snapshot: write SANDBOX@NAME");
     Ok((sandbox, name.ok_or_else(missing)?))
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use msb_sdk::{SandboxFilter, SnapshotInfo};
+use msb_sdk::{SandboxFilter, SandboxState, SnapshotInfo};
 
 use super::{full_name, split_named};
 use crate::commands::Context;
@@ -9,10 +9,15 @@ use crate::confirm::confirmed;
 use crate::failure::{Failure, Failures, Outcome};
 use crate::output;
 
+/// The number of snapshots that a question names.
+const NAMES_SHOWN: usize = 5;
+
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "The sandbox keeps its files. What neither they nor another snapshot need is given back to the host.\n\n\
-    Examples:\n  msb snapshot rm work@clean work@2"
+    after_help = "The sandbox keeps its files. Space that neither they nor another snapshot need \
+    is returned to the host.\n\n\
+    Examples:\n  \
+    msb snapshot rm work@clean work@2"
 )]
 pub(super) struct RemoveArguments {
     /// Snapshots
@@ -22,10 +27,11 @@ pub(super) struct RemoveArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A rollback keeps the files as they were before as a snapshot; these are removed. Then parts of the disks that no \
-    snapshot needs apart any more are merged, which frees what was overwritten since; once there are many, msb also \
-    does so in the background. The sandboxes keep their files. Without names, those that run are passed over.\n\n\
-    Asks first unless --force is given; if there is no answer, it removes nothing and fails.\n\n\
+    after_help = "Removes the snapshots that rollbacks made of the previous files. Then merges the \
+    generations of the disks that no snapshot refers to, which frees overwritten data; msb also \
+    does this in the background when a disk has many. The sandboxes keep their files. Without \
+    names, running sandboxes are skipped.\n\n\
+    Asks first unless --force is given; without an answer, it removes nothing and fails.\n\n\
     Examples:\n  \
     msb snapshot prune\n  \
     msb snapshot prune --force --filter until=24h work\n  \
@@ -35,7 +41,7 @@ pub(super) struct PruneArguments {
     /// Remove every snapshot, not only those that rollbacks made
     #[arg(short, long)]
     all: bool,
-    /// until=DURATION: only snapshots that were taken longer ago, such as 90m, 24h or 10d
+    /// until=DURATION: only snapshots that are older, such as 90m, 24h or 10d
     #[arg(long, value_name = "FILTER", value_parser = parse_filter)]
     filter: Option<Duration>,
     /// Remove without asking
@@ -77,22 +83,40 @@ pub(super) async fn prune(context: &Context, arguments: &PruneArguments) -> Outc
     if !chosen.is_empty() && !arguments.force && !confirmed(&consequence(&chosen))? {
         return Ok(failures.code);
     }
+    let before_bytes = taken_bytes(context).await?;
+    let mut count = 0;
     for snapshot in &chosen {
         let sandbox = context.handle(&snapshot.sandbox).await?;
         let removed = sandbox.snapshots().remove(&snapshot.name).await;
         if failures.note(removed).is_some() {
+            count += 1;
             output::print(&format!("{}\n", full_name(snapshot)))?;
         }
     }
-    let mut merged_bytes = 0;
     for name in &sandboxes {
         let sandbox = context.handle(name).await?;
-        let merged = failures.note(sandbox.snapshots().merge().await);
-        merged_bytes += merged.unwrap_or_default();
+        failures.note(sandbox.snapshots().merge().await);
     }
-    let merged = output::human_size(merged_bytes);
-    output::print(&format!("{merged} reclaimed by merging\n"))?;
+    let freed_bytes = before_bytes.saturating_sub(taken_bytes(context).await?);
+    output::print(&format!(
+        "{}, {} reclaimed\n",
+        counted(count),
+        output::human_size(freed_bytes)
+    ))?;
     Ok(failures.code)
+}
+
+/// Returns the space that the disks of all sandboxes take. Forks share parts, so the size of a single
+/// disk does not tell how much a removal gives back.
+async fn taken_bytes(context: &Context) -> Result<u64, Failure> {
+    Ok(context.msb.usage().await?.sandboxes.size_bytes)
+}
+
+fn counted(count: usize) -> String {
+    match count {
+        1 => "1 snapshot".to_owned(),
+        _ => format!("{count} snapshots"),
+    }
 }
 
 /// Returns the sandboxes that are named; without names, all that are not running.
@@ -101,7 +125,8 @@ async fn sandboxes(context: &Context, arguments: &PruneArguments) -> Result<Vec<
         return Ok(arguments.sandboxes.clone());
     }
     let all = context.msb.sandboxes().list(SandboxFilter::all()).await?;
-    let not_running = all.into_iter().filter(|info| !info.state.is_up());
+    let is_at_rest = |state| matches!(state, SandboxState::Created | SandboxState::Stopped);
+    let not_running = all.into_iter().filter(|info| is_at_rest(info.state));
     Ok(not_running.map(|info| info.id).collect())
 }
 
@@ -114,6 +139,35 @@ fn is_chosen(arguments: &PruneArguments, snapshot: &SnapshotInfo) -> bool {
 }
 
 fn consequence(chosen: &[SnapshotInfo]) -> String {
-    let names: Vec<String> = chosen.iter().map(full_name).collect();
-    format!("This removes {}.", names.join(", "))
+    let names: Vec<String> = chosen.iter().take(NAMES_SHOWN).map(full_name).collect();
+    let more = match chosen.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let count = counted(chosen.len());
+    format!("This removes {count}: {}{more}.", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_counts_the_snapshots_and_names_a_few() {
+        let snapshot = |number: u64| {
+            let snapshot = serde_json::json!({
+                "sandbox": "work", "name": number.to_string(), "number": number, "created_s": 0,
+                "automatic": true, "consistency": "clean", "size_bytes": 0, "image_digest": "",
+            });
+            serde_json::from_value::<SnapshotInfo>(snapshot).expect("a snapshot")
+        };
+        let question = |count| consequence(&(1..=count).map(snapshot).collect::<Vec<_>>());
+        assert_eq!(question(1), "This removes 1 snapshot: work@1.");
+        let few = "work@1, work@2, work@3, work@4, work@5";
+        assert_eq!(question(5), format!("This removes 5 snapshots: {few}."));
+        assert_eq!(
+            question(525),
+            format!("This removes 525 snapshots: {few} and 520 more.")
+        );
+    }
 }

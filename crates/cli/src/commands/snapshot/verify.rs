@@ -10,10 +10,11 @@ const EXIT_DAMAGED: u8 = 1;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reads each snapshot as a whole and compares it with its digest, which a process in the background takes a \
-    second after the snapshot. What has no digest yet is recorded now, and each byte that changes later is found.\n\n\
-    Exit code: 0 when everything is intact or its digest was recorded; 1 when something is damaged; 125 when msb \
-    failed.\n\n\
+    after_help = "Reads each snapshot completely and compares it with its digest, which a \
+    background process records a second after the snapshot. A snapshot that has no digest yet gets \
+    one now, so that later verifications find every changed byte.\n\n\
+    Exit code: 0 when everything is intact or its digest was recorded; 1 when something is \
+    damaged; 125 when msb failed.\n\n\
     Examples:\n  \
     msb snapshot verify work@clean\n  \
     msb snapshot verify work --format json"

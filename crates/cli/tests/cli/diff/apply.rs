@@ -69,7 +69,10 @@ fn the_changes_of_an_agent_come_back_to_the_project() {
     assert_eq!(printed(&home, &words), "");
     let json = printed(&home, &[&words[..], &["--format", "json"]].concat());
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json, serde_json::json!({"changes": [], "sockets": []}));
+    assert_eq!(
+        json,
+        serde_json::json!({"changes": [], "sockets": [], "left_out": [], "marked": []})
+    );
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn conflicts_are_named_and_nothing_is_done() {
         ] {
             assert!(refused.stderr.contains(&line), "{line}: {}", refused.stderr);
         }
-        refused.assert_hint("--base");
+        refused.assert_hint("--exclude");
         assert!(!project.join("src/new").exists());
     }
     home.msb(&[

@@ -2,11 +2,13 @@
 //! machine's kernel.
 
 mod apply;
+mod began;
 mod commit;
 mod discard;
 mod image;
 mod mounted;
 mod oracle_overlay;
+mod terminal;
 mod walk;
 
 use std::fs;
@@ -23,9 +25,20 @@ fn home() -> TestHome {
     home
 }
 
-/// Runs msb, which succeeds, and returns its output.
+/// Runs msb, which succeeds, and returns its output. A sandbox that it creates counts as one that began with
+/// its image: what was copied into it are changes then, as if its guest had made them.
 #[track_caller]
 fn printed(home: &TestHome, words: &[&str]) -> String {
+    let printed = printed_as_is(home, words);
+    if words[0] == "create" {
+        home.forget_bases();
+    }
+    printed
+}
+
+/// Runs msb, which succeeds, and returns its output.
+#[track_caller]
+fn printed_as_is(home: &TestHome, words: &[&str]) -> String {
     let said = home.msb(words);
     assert_eq!(said.code, Some(0), "{words:?}: {}", said.stderr);
     said.stdout

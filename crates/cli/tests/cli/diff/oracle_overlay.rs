@@ -201,9 +201,12 @@ fn oracle_names_of_any_bytes_and_sparse_files() {
 #[test]
 fn oracle_mount_points_are_no_change() {
     let json = check_own(|root| {
-        for name in ["proc", "dev", "tmp", "srv", "srv/data"] {
+        for name in ["proc", "dev", "srv", "srv/data"] {
             fs::create_dir(root.join(name)).expect("made");
         }
+        let tmp = root.join("tmp");
+        fs::create_dir(&tmp).expect("made");
+        fs::set_permissions(&tmp, Permissions::from_mode(0o1777)).expect("set");
         for name in ["hosts", "hostname", "resolv.conf"] {
             fs::write(root.join("etc").join(name), "").expect("made");
         }

@@ -1,9 +1,12 @@
+use std::collections::{HashMap, HashSet};
+
 use zerocopy::FromBytes as _;
 
 use super::disk::{COMMIT, DESCRIPTOR, Features, Header, Journal, REVOKE};
 use super::tags::{self, Logged, Sum};
 use crate::checksum::crc32c;
 use crate::format::JOURNAL_MAGIC;
+use crate::read::budget::{Memory, memory_of};
 use crate::read::mapping::Mapping;
 use crate::read::{Fault, Image, ReadAt, ReadError, Structure};
 
@@ -11,6 +14,8 @@ use crate::read::{Fault, Image, ReadAt, ReadError, Structure};
 const COMMIT_SUM_AT: usize = 16;
 /// Size of `struct jbd2_journal_revoke_header_s`, in bytes.
 const REVOKE_HEADER_BYTES: usize = 16;
+/// Approximate memory of a revoked block: in its transaction, and in the log, in bytes.
+const REVOKED_BYTES: u64 = 48;
 
 /// Blocks of a log, from the oldest transaction on.
 pub(super) struct Log<'a, R> {
@@ -21,25 +26,38 @@ pub(super) struct Log<'a, R> {
     position: u32,
     /// Number of blocks that are still to be read.
     left: u32,
+    /// Number of transactions that were committed.
+    pub(super) committed: usize,
+    /// Blocks that committed transactions revoke, each with the last that does, counted from 0.
+    pub(super) revoked: HashMap<u64, usize>,
+    memory: Memory,
 }
 
 /// A transaction that was committed.
 #[derive(Debug, Default)]
 pub(super) struct Transaction {
     pub(super) sequence: u32,
-    pub(super) revoked: Vec<u64>,
     /// Tags of the blocks to write, each with the block of the image that holds the content.
     pub(super) blocks: Vec<(Logged, u64)>,
 }
 
 impl<'a, R: ReadAt> Log<'a, R> {
-    pub(super) const fn new(image: &'a Image<R>, journal: Journal, mapping: &'a Mapping) -> Self {
+    /// Returns the log of a journal, whose transactions and revoked blocks take `memory`.
+    pub(super) fn new(
+        image: &'a Image<R>,
+        journal: Journal,
+        mapping: &'a Mapping,
+        memory: Memory,
+    ) -> Self {
         Self {
             image,
             journal,
             mapping,
             position: journal.start,
             left: journal.end - journal.first,
+            committed: 0,
+            revoked: HashMap::new(),
+            memory,
         }
     }
 
@@ -50,7 +68,9 @@ impl<'a, R: ReadAt> Log<'a, R> {
             sequence,
             ..Transaction::default()
         };
+        let mut revoked = HashSet::new();
         let mut damaged = None;
+        self.memory.keep(memory_of::<Transaction>(1))?;
         loop {
             let Some(place) = self.advance()? else {
                 return Ok(None);
@@ -61,11 +81,17 @@ impl<'a, R: ReadAt> Log<'a, R> {
             };
             let is_sound = match kind {
                 DESCRIPTOR => self.descriptor(&bytes, &mut transaction)?,
-                REVOKE => self.revoke(&bytes, &mut transaction),
+                REVOKE => self.revoke(&bytes, &mut revoked)?,
                 COMMIT if !self.is_sealed(&bytes, COMMIT_SUM_AT) => return Ok(None),
                 COMMIT => {
                     return match damaged {
-                        None => self.check(transaction).map(Some),
+                        None => {
+                            let numbers = revoked.into_iter();
+                            self.revoked
+                                .extend(numbers.map(|number| (number, self.committed)));
+                            self.committed += 1;
+                            self.check(transaction).map(Some)
+                        }
                         Some(block) => Err(broken(self.image, block, sequence)),
                     };
                 }
@@ -107,27 +133,38 @@ impl<'a, R: ReadAt> Log<'a, R> {
             let Some(place) = self.advance()? else {
                 return Ok(false);
             };
+            self.memory.keep(memory_of::<(Logged, u64)>(1))?;
             transaction.blocks.push((logged, place));
         }
         Ok(self.is_sealed(bytes, bytes.len() - 4))
     }
 
-    fn revoke(&self, bytes: &[u8], transaction: &mut Transaction) -> bool {
+    /// Takes the numbers of a revoke block, each once for the whole log. Returns false if the block is
+    /// damaged.
+    fn revoke(&mut self, bytes: &[u8], revoked: &mut HashSet<u64>) -> Result<bool, ReadError> {
         let used = u32::from_be_bytes([bytes[12], bytes[13], bytes[14], bytes[15]]);
         let used = usize::try_from(used).unwrap_or(usize::MAX);
         let Some(records) = bytes.get(REVOKE_HEADER_BYTES..used) else {
-            return false;
+            return Ok(false);
         };
-        if self.journal.features.contains(Features::BITS_64) {
-            let (records, _) = records.as_chunks();
-            let numbers = records.iter().map(|&record| u64::from_be_bytes(record));
-            transaction.revoked.extend(numbers);
+        let record_bytes = if self.journal.features.contains(Features::BITS_64) {
+            8
         } else {
-            let (records, _) = records.as_chunks();
-            let numbers = records.iter().map(|&record| u32::from_be_bytes(record));
-            transaction.revoked.extend(numbers.map(u64::from));
+            4
+        };
+        for record in records.chunks_exact(record_bytes) {
+            let number = record
+                .iter()
+                .fold(0, |number, &byte| number << 8 | u64::from(byte));
+            // No block is logged that the filesystem does not have.
+            if number >= self.image.layout.blocks || !revoked.insert(number) {
+                continue;
+            }
+            if !self.revoked.contains_key(&number) {
+                self.memory.keep(REVOKED_BYTES)?;
+            }
         }
-        self.is_sealed(bytes, bytes.len() - 4)
+        Ok(self.is_sealed(bytes, bytes.len() - 4))
     }
 
     /// Returns true if the checksum at `stored_at` matches, or if the journal has no checksums.

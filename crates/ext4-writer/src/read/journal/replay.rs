@@ -1,19 +1,22 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::disk::{Journal, Problem};
 use super::log::{Log, Transaction};
 use crate::read::blocks::Logged;
-use crate::read::budget::Budget;
+use crate::read::budget::{Budget, Memory};
 use crate::read::mapping::Mapping;
 use crate::read::{Fault, Image, ReadAt, ReadError, Structure};
 
+/// Approximate memory of the location of one newer block, in bytes.
+const NEWER_BYTES: u64 = 40;
+
 /// Returns the location of the newer form of each block in the journal, as `jbd2_journal_recover`
 /// would write it: from the last committed transaction that has the block and that neither it nor a
-/// later one revokes.
+/// later one revokes. Returns it with the memory that is left beside it.
 pub(in crate::read) fn replay<R: ReadAt>(
     image: &Image<R>,
-) -> Result<BTreeMap<u64, Logged>, ReadError> {
-    let mapping = mapping(image)?;
+) -> Result<(BTreeMap<u64, Logged>, Memory), ReadError> {
+    let (mapping, memory) = mapping(image)?;
     let corrupt = |fault| Structure::Journal.corrupt(0, fault);
     let first = mapping.locate(0);
     let first = first.ok_or_else(|| corrupt(Fault::Hole { file_block: 0 }))?;
@@ -29,42 +32,45 @@ pub(in crate::read) fn replay<R: ReadAt>(
         Problem::Unsupported(what) => ReadError::Unsupported(what),
     })?;
     if journal.start == 0 {
-        return Ok(BTreeMap::new());
+        return Ok((BTreeMap::new(), image.memory));
     }
-    let mut log = Log::new(image, journal, &mapping);
+    let mut log = Log::new(image, journal, &mapping, memory);
     let mut transactions = Vec::new();
     let mut sequence = journal.sequence;
     while let Some(transaction) = log.next(sequence)? {
         transactions.push(transaction);
         sequence = sequence.wrapping_add(1);
     }
-    apply(image, &transactions)
+    apply(image, &transactions, &log)
 }
 
-/// Returns the location of the journal's blocks.
-fn mapping<R: ReadAt>(image: &Image<R>) -> Result<Mapping, ReadError> {
+/// Returns the location of the journal's blocks, and the memory that is left beside it.
+fn mapping<R: ReadAt>(image: &Image<R>) -> Result<(Mapping, Memory), ReadError> {
     let number = image.layout.disk.s_journal_inum.get();
     if number > image.layout.disk.s_inodes_count.get() {
         return Err(Structure::Journal.corrupt(0, Fault::InodeNumber { number }));
     }
     let inode = image.inode(number)?;
-    image.mapping(&inode, &mut Budget::new(image.layout.blocks))
+    let mut budget = Budget::new(image.layout.blocks, image.memory);
+    let mapping = image.mapping(&inode, &mut budget)?;
+    if let Some(block) = mapping.repeated_block() {
+        let other = Structure::Journal;
+        return Err(other.corrupt(inode.offset_bytes, Fault::Overlap { other, block }));
+    }
+    Ok((mapping, budget.into_memory()))
 }
 
 fn apply<R: ReadAt>(
     image: &Image<R>,
     transactions: &[Transaction],
-) -> Result<BTreeMap<u64, Logged>, ReadError> {
-    let mut revoked = HashMap::new();
-    for (age, transaction) in transactions.iter().enumerate() {
-        let blocks = transaction.revoked.iter();
-        revoked.extend(blocks.map(|&block| (block, age)));
-    }
+    log: &Log<'_, R>,
+) -> Result<(BTreeMap<u64, Logged>, Memory), ReadError> {
+    let mut memory = image.memory;
     let mut newer = BTreeMap::new();
     for (age, transaction) in transactions.iter().enumerate() {
         for (logged, journal_block) in &transaction.blocks {
-            let is_revoked = revoked.get(&logged.block).is_some_and(|&last| last >= age);
-            if is_revoked || logged.is_deleted {
+            let last = log.revoked.get(&logged.block);
+            if last.is_some_and(|&last| last >= age) || logged.is_deleted {
                 continue;
             }
             if logged.block >= image.layout.blocks {
@@ -74,14 +80,14 @@ fn apply<R: ReadAt>(
                 };
                 return Err(Structure::Journal.corrupt(0, fault));
             }
-            newer.insert(
-                logged.block,
-                Logged {
-                    journal_block: *journal_block,
-                    is_escaped: logged.is_escaped,
-                },
-            );
+            let location = Logged {
+                journal_block: *journal_block,
+                is_escaped: logged.is_escaped,
+            };
+            if newer.insert(logged.block, location).is_none() {
+                memory.keep(NEWER_BYTES)?;
+            }
         }
     }
-    Ok(newer)
+    Ok((newer, memory))
 }

@@ -304,7 +304,7 @@ async fn nothing_that_began_under_tls_leaves_it() {
         ..authority.options(server)
     };
     let (server, plain, _) = leading(&authority, to("http")).await;
-    fails(&server, given(&server), "leads from TLS to plain text").await;
+    fails(&server, given(&server), "redirects from TLS to plain text").await;
     assert!(plain.requests().is_empty());
     let (server, _, secure) = leading(&authority, to("https")).await;
     pulls(&server, given(&server)).await;
@@ -367,11 +367,11 @@ async fn layers_outside_of_the_registry_are_fetched_under_tls_alone() {
     let plain = Server::honest(Content::from_image(sample())).await;
     let address = format!("http://{}/x/blobs/{digest}", plain.address);
     let server = registry(vec![address]).await;
-    fails(&server, options(), "over https alone").await;
+    fails(&server, options(), "only over https").await;
     assert!(plain.requests().is_empty());
     for address in ["file:///etc/passwd", "", "\u{1b}[2J"] {
         let server = registry(vec![address.to_owned()]).await;
-        fails(&server, options(), "over https alone").await;
+        fails(&server, options(), "only over https").await;
     }
 }
 

@@ -1,10 +1,13 @@
 mod file;
 
+use std::borrow::Cow;
+
 use fstree::{FileKind, InodeId};
-use tree_diff::Change;
+use tree_diff::{Change, leave_out};
 
 use super::comparison::{Comparison, Wanted};
 use super::host_directory::{Found, HostDirectory, HostState, is_unfinished, split};
+use super::marked::{Marked, marked, repository};
 use super::path::{is_below, relative, trimmed};
 use super::step::{HostAction, Step};
 use super::{ApplyError, ApplyOptions, Conflict, ConflictReason, HostSource};
@@ -15,6 +18,10 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     pub(super) conflicts: Vec<Conflict>,
     pub(super) sockets: Vec<Vec<u8>>,
+    /// The steps that have an effect beyond their files.
+    pub(super) marked: Vec<Marked>,
+    /// Paths in the sandbox of the repositories of git that are left out.
+    pub(super) left_out: Vec<Vec<u8>>,
     /// Bytes of content that are written.
     pub(super) needed_bytes: u64,
 }
@@ -73,15 +80,55 @@ impl Plan {
             above: None,
             removed: None,
         };
-        for change in changes {
+        let (changes, left_out) = without_repositories((old, new), changes, &from, options);
+        planner.plan.left_out = left_out;
+        for change in &*changes {
             let path = relative(&change.path, &from);
             // The host's directory itself stays as it is.
             if let Some(path) = path.filter(|path| !path.is_empty()) {
                 planner.add(path, change)?;
             }
         }
-        Ok(planner.plan)
+        let mut plan = planner.plan;
+        plan.marked = marked(&plan.steps, new.tree(), &from, &options.accepted);
+        Ok(plan)
     }
+}
+
+/// Returns the changes without those in repositories of git that the user did not name, and the paths of
+/// these repositories below `from`.
+fn without_repositories<'c, S: HostSource>(
+    (old, new): (&S, &S),
+    changes: &'c [Change],
+    from: &[u8],
+    options: &ApplyOptions,
+) -> (Cow<'c, [Change]>, Vec<Vec<u8>>) {
+    let is_directory = |side: &S, id| side.tree().directory(id).is_some();
+    let is_new_directory = |change: &Change| change.new.is_some_and(|id| is_directory(new, id));
+    let is_left_out = |change: &Change| {
+        let is_directory = match (change.new, change.old) {
+            (Some(id), _) => is_directory(new, id),
+            (None, Some(id)) => is_directory(old, id),
+            (None, None) => false,
+        };
+        options.leaves_out(change, is_directory)
+    };
+    let mut repositories: Vec<Vec<u8>> = Vec::new();
+    for change in changes.iter().filter(|change| is_left_out(change)) {
+        let repository =
+            repository(&change.path).filter(|_| relative(&change.path, from).is_some());
+        if let Some(repository) = repository
+            && repositories.last().is_none_or(|last| last != repository)
+        {
+            repositories.push(repository.to_vec());
+        }
+    }
+    if !changes.iter().any(is_left_out) {
+        return (Cow::Borrowed(changes), repositories);
+    }
+    let mut kept = changes.to_vec();
+    leave_out(&mut kept, is_left_out, is_new_directory);
+    (Cow::Owned(kept), repositories)
 }
 
 /// A change that leaves a file in the sandbox.

@@ -43,12 +43,16 @@ pub enum ImportError {
         reason: String,
     },
     /// The host has too little room for the disk.
-    #[error("the disk of the snapshot needs {needed_bytes} bytes, and {free_bytes} bytes are free")]
+    #[error(
+        "the snapshot needs {needed_bytes} bytes, and {free_bytes} bytes are free, of which {kept_bytes} are kept free"
+    )]
     Full {
-        /// The bytes that the archive carries.
+        /// The bytes that the archive carries, and those of new volumes.
         needed_bytes: u64,
         /// The free bytes of the filesystem of the sandboxes.
         free_bytes: u64,
+        /// The free bytes that an import does not take.
+        kept_bytes: u64,
     },
     /// The sandbox cannot be created.
     #[error(transparent)]

@@ -13,7 +13,7 @@ use super::super::record::Records;
 use super::ExportError;
 use super::record::Archived;
 use crate::Sandbox;
-use crate::sandbox::UpperPool;
+use crate::sandbox::{Base, UpperPool};
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -40,7 +40,8 @@ impl Sandbox {
         let snapshot = records.read(&name)?;
         let state = snapshot.state(records.path(&name))?;
         let disk = pool.pool.open_snapshot(&state);
-        let archived = Archived::new(snapshot, image.record.config_digest, self.spec.clone());
+        let mut archived = Archived::new(snapshot, image.record.config_digest, self.spec.clone());
+        archived.has_base = !matches!(self.base().map_err(SnapshotError::Io)?, Base::Image);
         Ok(SnapshotExport {
             record: archived.sealed().map_err(ExportError::Record)?,
             disk: disk.map_err(SnapshotError::Open)?,

@@ -1,4 +1,5 @@
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{self, BufRead};
 use std::os::unix::fs::FileExt as _;
 
 use image_store::{FindError, Store, StoredImage};
@@ -9,8 +10,17 @@ use super::super::record::Records;
 use super::super::{Consistency, Snapshot, cut_disk};
 use super::record::Archived;
 use super::{ImportError, options};
-use crate::sandbox::UpperPool;
+use crate::mounts::Source;
+use crate::sandbox::{ChangeLock, Resources, UpperPool, note_missing_base};
 use crate::{Home, Sandbox, SnapshotError};
+
+/// The unit in which an imported disk is written or left a hole, in bytes: the block of an export.
+const BLOCK_BYTES: usize = 4096;
+/// The space of a new volume of the default size, in bytes: 300 KiB were measured for 4 GiB.
+const VOLUME_ROOM_BYTES: u64 = 1 << 20;
+/// The space that an import leaves free, in bytes, and as a part of the filesystem if that is less.
+const RESERVE_BYTES: u64 = 1 << 30;
+const RESERVE_PART: u64 = 20;
 
 /// A snapshot that is being imported: its record has been read, its disk has not.
 #[derive(Debug)]
@@ -72,7 +82,7 @@ impl<R: BufRead> SnapshotImport<R> {
 
     /// Creates a sandbox that begins with the snapshot, and has it. Its name is `name`, or that of the
     /// exported sandbox. It appears once the whole archive was read and is what was written; a process that
-    /// is killed before leaves no sandbox.
+    /// is killed before leaves no sandbox. It has at most the processors and memory of `most`.
     ///
     /// # Errors
     /// If the archive is damaged, the name is taken, or the host has no room. Nothing is left then.
@@ -81,21 +91,30 @@ impl<R: BufRead> SnapshotImport<R> {
         home: &Home,
         image: &StoredImage,
         name: Option<String>,
+        most: Resources,
     ) -> Result<Imported, ImportError> {
         let size = self.reader.disk()?;
         durable_files::ensure_directory(&home.sandboxes())?;
-        check_room(home, size)?;
         let spec = self.archived.sandbox.clone();
-        let (options, left_out) = options::imported(spec, name, size.size_bytes);
+        let (options, mut left_out) = options::imported(spec, name, size.size_bytes, most);
+        if self.archived.has_base {
+            left_out.push("the record of the sandbox's initial files".to_owned());
+        }
+        let volumes = options.mounts.iter();
+        let volumes = volumes.filter(|mount| matches!(mount.source, Source::Anonymous { .. }));
+        check_room(home, size, volumes.count())?;
         let mut taken = None;
         let write_upper = |sandbox: &Sandbox| {
             taken = Some(self.write(sandbox, size)?);
             Ok::<_, ImportError>(())
         };
         let (sandbox, _lock) = Sandbox::create_with(home, Some(image), options, write_upper)?;
+        let snapshot = taken.ok_or(SnapshotError::NoDisk)?;
+        let change = ChangeLock::take(&sandbox.files)?;
+        sandbox.give_snapshot_number(&change, snapshot.number)?;
         Ok(Imported {
             sandbox,
-            snapshot: taken.ok_or(SnapshotError::NoDisk)?,
+            snapshot,
             left_out,
         })
     }
@@ -104,10 +123,13 @@ impl<R: BufRead> SnapshotImport<R> {
     fn write(mut self, sandbox: &Sandbox, size: DiskSize) -> Result<Snapshot, ImportError> {
         let file = durable_files::create_new(&sandbox.files.upper())?;
         file.set_len(size.size_bytes)?;
-        let mut write = |offset_bytes, bytes: &[u8]| file.file().write_all_at(bytes, offset_bytes);
+        let mut write = |offset_bytes, bytes: &[u8]| write_data(file.file(), bytes, offset_bytes);
         self.reader.content(&mut write)?;
         self.reader.finish()?;
         file.sync_all()?;
+        if self.archived.has_base {
+            note_missing_base(&sandbox.files)?;
+        }
         let pool = UpperPool::adopt(&sandbox.files)?;
         let _keeping = pool.keep_generations()?;
         let state = cut_disk(&pool)?;
@@ -129,16 +151,70 @@ impl<R: BufRead> SnapshotImport<R> {
     }
 }
 
-/// Checks that the host has room for the data of a disk, so that most disks that are too large are refused
-/// before anything is written.
-fn check_room(home: &Home, size: DiskSize) -> Result<(), ImportError> {
-    let room = statvfs(home.sandboxes()).map_err(std::io::Error::from)?;
+/// Checks that the host has room for the data of a disk and for the metadata of new volumes, so that most
+/// disks that are too large are refused before anything is written. A part of the filesystem stays free:
+/// other sandboxes write to it.
+fn check_room(home: &Home, size: DiskSize, volumes: usize) -> Result<(), ImportError> {
+    let room = statvfs(home.sandboxes()).map_err(io::Error::from)?;
+    let kept_bytes = RESERVE_BYTES.min(room.f_blocks.saturating_mul(room.f_frsize) / RESERVE_PART);
     let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
-    if size.data_bytes > free_bytes {
+    let needed_bytes = needed_bytes(size, volumes);
+    if needed_bytes > free_bytes.saturating_sub(kept_bytes) {
         return Err(ImportError::Full {
-            needed_bytes: size.data_bytes,
+            needed_bytes,
             free_bytes,
+            kept_bytes,
         });
     }
     Ok(())
+}
+
+fn needed_bytes(size: DiskSize, volumes: usize) -> u64 {
+    let volumes = u64::try_from(volumes).unwrap_or(u64::MAX);
+    let volumes_bytes = volumes.saturating_mul(VOLUME_ROOM_BYTES);
+    size.data_bytes.saturating_add(volumes_bytes)
+}
+
+/// Writes the blocks of a piece that are not all zeros to a file that reads as zeros. An archive may carry
+/// zeros, which compress to nothing, and would take all of the host's disk.
+fn write_data(file: &File, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
+    let mut at_bytes = offset_bytes;
+    for block in bytes.chunks(BLOCK_BYTES) {
+        if block.iter().any(|&byte| byte != 0) {
+            file.write_all_at(block, at_bytes)?;
+        }
+        at_bytes += u64::try_from(block.len()).unwrap_or(u64::MAX);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn zeros_of_an_archive_take_no_space() {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(64 << 20).expect("set");
+        let zeros = vec![0; 32 << 20];
+        write_data(&file, &zeros, 0).expect("written");
+        write_data(&file, b"one", 4096).expect("written");
+        let status = file.metadata().expect("its status");
+        assert!(status.blocks() * 512 <= 64 << 10, "{}", status.blocks());
+        let mut read = [0; 3];
+        file.read_exact_at(&mut read, 4096).expect("read");
+        assert_eq!(&read, b"one");
+    }
+
+    #[test]
+    fn volumes_need_room_too() {
+        let size = DiskSize {
+            size_bytes: 1 << 40,
+            data_bytes: 1 << 20,
+        };
+        assert_eq!(needed_bytes(size, 0), 1 << 20);
+        assert_eq!(needed_bytes(size, 3), (1 << 20) + 3 * VOLUME_ROOM_BYTES);
+    }
 }

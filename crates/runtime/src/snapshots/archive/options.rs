@@ -1,30 +1,41 @@
 //! The options of an imported sandbox. An archive may come from anybody, so nothing in it leads to this
-//! host: to its files, its volumes, its ports and its network.
+//! host: to its files, its volumes, its ports and its network. It takes no more of the host's memory,
+//! processors and disk than a sandbox does that is created without options.
 
 use msb_network::Settings;
 
 use crate::mounts::{Mount, Source};
 use crate::sandbox::{CreateOptions, Resources};
-use crate::{Patches, Spec};
+use crate::{Patches, Spec, VOLUME_BYTES};
 
-/// Returns the options of a sandbox with this description, and what was left out of it.
+/// Returns the options of a sandbox with this description and at most the processors and memory of
+/// `most`, and what was left out of it.
 pub(super) fn imported(
     spec: Spec,
     name: Option<String>,
     upper_bytes: u64,
+    most: Resources,
 ) -> (CreateOptions, Vec<String>) {
     let name = name.unwrap_or(spec.name);
     let mut left_out = Vec::new();
-    let mounts = spec.mounts.into_iter();
-    let mounts = mounts.filter(|mount| is_inside(mount, &mut left_out));
-    let mounts = mounts.collect();
+    let mut mounts = spec.mounts;
+    mounts.retain(|mount| is_inside(mount, &mut left_out));
+    for mount in &mut mounts {
+        bound(mount, &mut left_out);
+    }
+    if spec.memory_mib > most.memory_mib {
+        left_out.push(format!("the memory of {} MiB", spec.memory_mib));
+    }
+    if spec.cpus > most.cpus {
+        left_out.push(format!("the number of {} processors", spec.cpus));
+    }
     let options = CreateOptions {
         image: spec.image,
         root_disk: None,
         native_root: spec.native_root,
         resources: Resources {
-            cpus: spec.cpus,
-            memory_mib: spec.memory_mib,
+            cpus: spec.cpus.min(most.cpus),
+            memory_mib: spec.memory_mib.min(most.memory_mib),
             upper_bytes,
         },
         remove_when_stopped: false,
@@ -38,6 +49,7 @@ pub(super) fn imported(
         hostname: spec.hostname.and_then(|_| name.parse().ok()),
         read_only: spec.read_only,
         limits: spec.limits,
+        sysctls: spec.sysctls,
         stopping: spec.stopping,
         ready_for_snapshots: true,
         patches: Patches::default(),
@@ -58,6 +70,17 @@ fn is_inside(mount: &Mount, left_out: &mut Vec<String>) -> bool {
     };
     left_out.push(format!("{what} at {}", mount.target.as_str()));
     false
+}
+
+/// Gives a volume without a name at most the default size.
+fn bound(mount: &mut Mount, left_out: &mut Vec<String>) {
+    if let Source::Anonymous { size_bytes } = &mut mount.source
+        && *size_bytes > VOLUME_BYTES
+    {
+        *size_bytes = VOLUME_BYTES;
+        let target = mount.target.as_str();
+        left_out.push(format!("the size of the volume at {target}"));
+    }
 }
 
 /// Returns network settings that allow no more than they would without a rule.

@@ -1,8 +1,9 @@
 use std::io;
 
-use image_store::seal;
-use oci_image::Digest;
+use oci_image::{Digest, excerpt};
+use sealed_records::BrokenSeal;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::super::{Consistency, Snapshot, SnapshotName};
 use super::ImportError;
@@ -23,6 +24,9 @@ pub(super) struct Archived {
     pub(super) image_config_digest: Digest,
     /// The description of the sandbox, with the name and the digest of its image.
     pub(super) sandbox: Spec,
+    /// True if the sandbox began with other files than those of its image. They are not in the archive.
+    #[serde(default)]
+    pub(super) has_base: bool,
 }
 
 /// The snapshot itself, without the state of its disk.
@@ -53,12 +57,13 @@ impl Archived {
             },
             image_config_digest,
             sandbox,
+            has_base: false,
         }
     }
 
     /// Returns the bytes of the record.
     pub(super) fn sealed(&self) -> io::Result<Vec<u8>> {
-        seal::seal(self)
+        sealed_records::seal(self)
     }
 
     /// Reads a record, of which every byte may be hostile.
@@ -72,10 +77,24 @@ impl Archived {
                 newest: FORMAT,
             });
         }
-        let archived: Self = seal::open(bytes).map_err(|error| match error {
-            seal::BrokenSeal::Content(source) => invalid(source.to_string()),
-            broken @ seal::BrokenSeal::Seal => invalid(broken.to_string()),
+        let found: Value = sealed_records::open(bytes).map_err(|error| match error {
+            BrokenSeal::Content(source) => invalid(source.to_string()),
+            broken @ BrokenSeal::Seal => invalid(broken.to_string()),
         })?;
+        let parsed = Self::deserialize(&found);
+        let archived = parsed.map_err(|error| invalid(error.to_string()))?;
+        // A setting that this version does not know would be lost without a word.
+        let rewritten = serde_json::to_value(&archived);
+        let rewritten = rewritten.map_err(|error| invalid(error.to_string()))?;
+        let field = found["sandbox"]
+            .is_object()
+            .then(|| sealed_records::unknown_field(&found["sandbox"], &rewritten["sandbox"]));
+        if let Some(field) = field.flatten() {
+            return Err(invalid(format!(
+                "its sandbox has the setting '{}', which this msb does not know",
+                excerpt(&field)
+            )));
+        }
         archived.check().map_err(invalid)?;
         Ok(archived)
     }

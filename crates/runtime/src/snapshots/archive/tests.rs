@@ -5,6 +5,54 @@ use super::record::Archived;
 use super::{ImportError, options};
 use crate::Spec;
 use crate::mounts::{Mount, Source};
+use crate::sandbox::Resources;
+
+/// The resources of a sandbox that is created without options.
+const MOST: Resources = Resources {
+    cpus: 2,
+    memory_mib: 1024,
+    upper_bytes: 8 << 30,
+};
+
+#[test]
+fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
+    let mount = |target: &str, source| Mount {
+        target: target.parse().expect("a target"),
+        read_only: false,
+        source,
+    };
+    let mut spec = Spec::for_tests("a");
+    (spec.cpus, spec.memory_mib) = (255, 40_000);
+    let size_bytes = 15 << 40;
+    spec.mounts = vec![
+        mount("/v", Source::Anonymous { size_bytes }),
+        mount("/w", Source::Anonymous { size_bytes: 4096 }),
+    ];
+    let (options, left_out) = options::imported(spec, None, 4096, MOST);
+    let resources = options.resources;
+    assert_eq!((resources.cpus, resources.memory_mib), (2, 1024));
+    let sizes = options.mounts.iter().map(|mount| match mount.source {
+        Source::Anonymous { size_bytes } => size_bytes,
+        _ => 0,
+    });
+    assert!(sizes.eq([crate::VOLUME_BYTES, 4096]));
+    assert_eq!(
+        left_out,
+        [
+            "the size of the volume at /v",
+            "the memory of 40000 MiB",
+            "the number of 255 processors"
+        ]
+    );
+    let mut small = Spec::for_tests("a");
+    (small.cpus, small.memory_mib) = (1, 512);
+    let (options, left_out) = options::imported(small, None, 4096, MOST);
+    assert_eq!(
+        (options.resources.cpus, options.resources.memory_mib),
+        (1, 512)
+    );
+    assert!(left_out.is_empty(), "{left_out:?}");
+}
 
 fn archived(spec: Spec) -> Archived {
     let snapshot = Snapshot {
@@ -25,7 +73,7 @@ fn archived(spec: Spec) -> Archived {
 fn changed(change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let mut value = serde_json::to_value(archived(Spec::for_tests("a"))).expect("written");
     change(&mut value);
-    image_store::seal::seal(&value).expect("sealed")
+    sealed_records::seal(&value).expect("sealed")
 }
 
 fn refused(change: impl FnOnce(&mut Value)) -> String {
@@ -76,6 +124,8 @@ fn a_hostile_record_is_refused_by_name() {
         });
     });
     assert!(over_a_disk.contains("disk image"), "{over_a_disk}");
+    let setting = refused(|record| record["sandbox"]["limits"]["disk"] = json!(1));
+    assert!(setting.contains("'limits.disk'"), "{setting}");
     refused(|record| record["sandbox"]["memory_mib"] = json!(-1));
     refused(|record| record["sandbox"] = json!([]));
     for bytes in [&b""[..], b"[]", b"{}", b"{\"format\": 4294967296}"] {
@@ -126,7 +176,7 @@ fn nothing_of_an_archive_leads_to_this_host() {
         "resolvers": ["10.0.0.1:53"],
     });
     spec.network = Some(serde_json::from_value(network).expect("settings"));
-    let (options, left_out) = options::imported(spec, Some("b".to_owned()), 4096);
+    let (options, left_out) = options::imported(spec, Some("b".to_owned()), 4096, MOST);
     assert_eq!(options.name.as_deref(), Some("b"));
     assert_eq!(options.mounts.len(), 1);
     assert!(!options.remove_when_stopped);

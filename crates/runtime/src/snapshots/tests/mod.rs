@@ -72,6 +72,28 @@ fn a_disk_goes_back_and_forth() {
 }
 
 #[test]
+fn a_number_is_given_once_also_after_the_newest_snapshot_was_removed_or_damaged() {
+    let root = tempfile::tempdir().expect("a directory");
+    let home = Home::new(root.path());
+    let sandbox = sandbox(&home, &[7; 8192]);
+    let next = || {
+        let snapshot = sandbox.create_snapshot(SnapshotDraft::default());
+        snapshot.expect("taken").number
+    };
+    assert_eq!((next(), next()), (1, 2));
+    sandbox.remove_snapshot("2").expect("removed");
+    assert_eq!(next(), 3);
+    let newest = Records::new(&sandbox.files).path(&"3".parse().expect("a name"));
+    fs::write(newest, "damaged").expect("written");
+    assert_eq!(next(), 4);
+    // A change of the description keeps the count.
+    let mut sandbox = sandbox.clone();
+    sandbox.rename(&home, "b").expect("renamed");
+    let snapshot = sandbox.create_snapshot(SnapshotDraft::default());
+    assert_eq!(snapshot.expect("taken").number, 5);
+}
+
+#[test]
 fn what_is_removed_takes_its_generations_along() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);

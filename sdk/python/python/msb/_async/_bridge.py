@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+import inspect
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, suppress
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import IO, Any, Generic, NoReturn, TypeVar, Union
 
 from .. import _native, _values
-from .._core import Link, Reply, error, reply
+from .._content import PART_BYTES, checked_parts
+from .._core import Data, Link, Reply, as_bytes, error, reply, show
 from ..errors import Unsupported
 
 T = TypeVar("T", bound="AbstractAsyncContextManager[Any]")
 Result = tuple[str, list[bytes], "_native.Handle | None"]
+
+Parts = Union["IO[bytes]", "IO[str]", Iterable[Data], AsyncIterable[Data]]
+"""Content that is read piece by piece: an open file, or an iterable of bytes or text."""
 
 #: Words that tell one client from the other in messages.
 KIND = "AsyncMsb"
@@ -24,8 +38,13 @@ async def call(
     operation: str,
     parameters: Mapping[str, Any] | None = None,
     content: Sequence[bytes] = (),
+    *,
+    shows: bool = True,
 ) -> Reply:
-    """Calls an operation. Cancelling the task cancels the operation."""
+    """Calls an operation. Cancelling the task cancels the operation.
+
+    Its notices are shown, unless `shows` is false: an exception that a filter makes of one would lose the result.
+    """
     loop = _running_loop()
     future: asyncio.Future[Result] = loop.create_future()
 
@@ -45,7 +64,10 @@ async def call(
     except BaseException:
         pending.cancel()
         raise
-    return reply(link.core, result)
+    replied = reply(link.core, result)
+    if shows:
+        show(replied.notices)
+    return replied
 
 
 def _resolve(future: asyncio.Future[Result], result: Result | _native.Failure) -> None:
@@ -67,7 +89,17 @@ def _running_loop() -> asyncio.AbstractEventLoop:
         ) from None
 
 
-class Opening(Generic[T]):
+class Refusing:
+    """An object that `with` refuses, with the remedy."""
+
+    def __enter__(self) -> NoReturn:
+        raise TypeError(f"{type(self).__name__} is asynchronous: use it with 'async with'")
+
+    def __exit__(self, *error: object) -> None:
+        raise NotImplementedError
+
+
+class Opening(Refusing, Generic[T]):
     """Something that is being opened: `await` it, or use it with `async with`."""
 
     def __init__(self, opening: Coroutine[Any, Any, T]) -> None:
@@ -100,4 +132,24 @@ def opening(work: Coroutine[Any, Any, T]) -> Opening[T]:
 
 async def run_blocking(work: Callable[[], Any]) -> Any:
     """Runs work that blocks on a thread."""
-    return await asyncio.get_running_loop().run_in_executor(None, work)
+    return await _running_loop().run_in_executor(None, work)
+
+
+async def parts(data: Parts) -> AsyncIterator[bytes]:
+    """Returns content piece by piece: of an open file, or of an iterable, asynchronous or not."""
+    read: Any = getattr(data, "read", None)
+    if read is not None:
+        is_asynchronous = inspect.iscoroutinefunction(read)
+        while True:
+            part = await (
+                read(PART_BYTES) if is_asynchronous else run_blocking(lambda: read(PART_BYTES))
+            )
+            if not part:
+                return
+            yield as_bytes(part)
+    elif isinstance(data, AsyncIterable):
+        async for part in data:
+            yield as_bytes(part)
+    else:
+        for part in checked_parts(data):
+            yield as_bytes(part)

@@ -23,7 +23,7 @@ class AsyncJobs:
         *,
         env: Mapping[str, Text] | None = None,
         cwd: Text | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
         groups: Sequence[str] | None = None,
         ulimits: Mapping[str, Ulimit] | None = None,
     ) -> AsyncJob:

@@ -4,10 +4,10 @@ import codecs
 from collections.abc import AsyncIterator
 from typing import Literal
 
-from .. import _core
-from .._core import Link
+from .. import _core, _values
+from .._core import Data, Link
 from .._types import Event, Exit, TextEvent
-from .._values import decode
+from .._values import Duration, decode
 from ._bridge import call
 from ._scope import AsyncScope
 
@@ -54,12 +54,16 @@ class AsyncProcess(AsyncScope):
         """Returns the next output, and waits for it; `None` after the last."""
         return await _next_event(self._link)
 
-    async def wait(self) -> Exit:
+    async def wait(self, timeout: Duration | None = None) -> Exit:
         """Waits until the command has ended. Output that nobody has read is discarded.
 
-        Raises `SandboxEnded`, or `NotRunning` if the process was closed.
+        Raises `TimeoutError` if the command still runs after `timeout`, and goes on; `CommandTimeout` if the timeout of
+        `spawn` has killed it; `SandboxEnded`, or `NotRunning` if the process was closed.
         """
-        reply = await call(self._link, "wait")
+        options = {"timeout_ms": _values.milliseconds(timeout, "timeout")}
+        reply = await call(self._link, "wait", options)
+        if reply.value is None:
+            raise TimeoutError(f"process {self._pid} still runs after {_values.seconds(timeout)} s")
         return decode(Exit, reply.value)
 
     async def signal(self, signal: str | int) -> None:
@@ -108,7 +112,7 @@ class AsyncStdin:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    async def write(self, data: bytes | bytearray | memoryview | str) -> None:
+    async def write(self, data: Data) -> None:
         """Writes bytes, or text as UTF-8, and waits until the command has room for them.
 
         Raises `NotRunning` if the command reads no more, and `InvalidArgument` if it was started without `stdin=True`.

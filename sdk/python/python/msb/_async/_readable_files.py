@@ -6,7 +6,7 @@ import os
 from .. import _values
 from .._core import Link
 from .._types import Copied, FileInfo
-from .._values import Text, decode
+from .._values import Size, Text, decode
 from ._bridge import call
 from ._streams import AsyncByteStream
 
@@ -14,7 +14,7 @@ from ._streams import AsyncByteStream
 class AsyncReadableFiles:
     """Files that can be read: those of a sandbox, or of a snapshot of it.
 
-    Paths start at the root of the sandbox. Symlinks are followed as they are for a process in the sandbox. A missing
+    A relative path starts at the sandbox's working directory, as it does for a command. Symlinks are followed as they are for a process in the sandbox. A missing
     file raises `PathNotFound`, which is a `FileNotFoundError` too.
     """
 
@@ -22,14 +22,24 @@ class AsyncReadableFiles:
         self._link = link
         self._snapshot = snapshot
 
-    async def read(self, path: Text) -> bytes:
-        """Returns the content of a file of at most 1 GiB."""
-        reply = await call(self._link, "files.read", self._at(path))
+    async def read(self, path: Text, *, max_size: Size | None = None) -> bytes:
+        """Returns the content of a file of at most `max_size`, 32 MiB by default.
+
+        The sandbox decides how long its files are: a longer one raises `OutputLimit`. `read_stream` has no limit.
+        """
+        reply = await call(self._link, "files.read", {**self._at(path), "max_size": max_size})
         return reply.content[0]
 
-    async def read_text(self, path: Text, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Returns the content of a file as text."""
-        content = await self.read(path)
+    async def read_text(
+        self,
+        path: Text,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        *,
+        max_size: Size | None = None,
+    ) -> str:
+        """Returns the content of a file as text. It has a limit, as that of `read`."""
+        content = await self.read(path, max_size=max_size)
         return content.decode(encoding, errors)
 
     def read_stream(self, path: Text) -> AsyncByteStream:

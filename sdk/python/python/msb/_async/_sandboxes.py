@@ -10,7 +10,7 @@ from .._core import Link
 from .._types import SandboxInfo, SandboxOptions, SandboxState
 from .._values import decode
 from ._bridge import Opening, call, opening
-from ._sandbox import AsyncSandbox
+from ._sandbox import AsyncSandbox, opened
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -22,8 +22,10 @@ class AsyncSandboxes:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def run(self, image: str, **options: Unpack[SandboxOptions]) -> Opening[AsyncSandbox]:
+    def run(self, image: str = "", **options: Unpack[SandboxOptions]) -> Opening[AsyncSandbox]:
         """Creates a sandbox of an image and starts it. The result owns the sandbox.
+
+        The options are those of `SandboxOptions`. No image is given with `from_sandbox` and `root_disk`.
 
         Leaving its `async with` block, or closing it, ends and removes the sandbox; so does the end of this process.
         Without a `command` the sandbox runs none, and lives until then. At the end of its scope the guest
@@ -36,14 +38,14 @@ class AsyncSandboxes:
 
     async def _run(self, image: str, options: SandboxOptions) -> AsyncSandbox:
         parameters = _options.sandbox(image, "run", options)
-        reply = await call(self._link, "sandboxes.run", parameters)
-        return AsyncSandbox(reply)
+        reply = await call(self._link, "sandboxes.run", parameters, shows=False)
+        return await opened(reply)
 
-    async def create(self, image: str, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
-        """Creates a sandbox of an image, which is kept and not started."""
+    async def create(self, image: str = "", **options: Unpack[SandboxOptions]) -> AsyncSandbox:
+        """Creates a sandbox of an image, which is kept and not started. The options are those of `run`."""
         parameters = _options.sandbox(image, "create", options)
-        reply = await call(self._link, "sandboxes.create", parameters)
-        return AsyncSandbox(reply)
+        reply = await call(self._link, "sandboxes.create", parameters, shows=False)
+        return await opened(reply)
 
     async def import_snapshot(
         self, path: str | os.PathLike[str], name: str | None = None
@@ -55,8 +57,8 @@ class AsyncSandboxes:
         `NameTaken`, and `InvalidArgument` for a file that is damaged; nothing is left of the sandbox then.
         """
         parameters = {"path": os.fspath(path), "name": name}
-        reply = await call(self._link, "sandboxes.import", parameters)
-        return AsyncSandbox(reply)
+        reply = await call(self._link, "sandboxes.import", parameters, shows=False)
+        return await opened(reply)
 
     async def get(self, name: str) -> AsyncSandbox:
         """Returns the sandbox with this name or id, or the beginning of its id. The result owns nothing.
@@ -70,7 +72,9 @@ class AsyncSandboxes:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
-        state: SandboxState | Literal["created", "running", "paused", "stopped"] | None = None,
+        state: SandboxState
+        | Literal["created", "running", "paused", "stopped", "unreadable"]
+        | None = None,
         name: str | None = None,
         image: str | None = None,
     ) -> builtins.list[SandboxInfo]:

@@ -3,11 +3,13 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ._bridge import Refusing
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class AsyncScope:
+class AsyncScope(Refusing):
     """An object that is closed at the end of its `async with` block."""
 
     async def close(self) -> None:

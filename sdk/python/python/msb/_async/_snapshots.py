@@ -3,7 +3,9 @@ from __future__ import annotations
 import builtins
 import os
 
+from .. import _names
 from .._core import Link
+from .._names import Name
 from .._types import SnapshotInfo, VerifiedSnapshot
 from .._values import decode
 from ._bridge import call
@@ -34,35 +36,36 @@ class AsyncSnapshots:
         reply = await call(self._link, "snapshots.list")
         return [decode(SnapshotInfo, snapshot) for snapshot in reply.value]
 
-    async def get(self, name: str) -> SnapshotInfo:
+    async def get(self, name: Name) -> SnapshotInfo:
         """Returns the snapshot with this name. Raises `NotFound`."""
-        reply = await call(self._link, "snapshots.get", {"name": name})
+        reply = await call(self._link, "snapshots.get", {"name": _names.name(name)})
         return decode(SnapshotInfo, reply.value)
 
-    def files(self, name: str) -> AsyncReadableFiles:
+    def files(self, name: Name) -> AsyncReadableFiles:
         """Returns the files as they are in a snapshot, while the sandbox runs too.
 
         The first call raises `NotFound` if there is no such snapshot.
         """
-        return AsyncReadableFiles(self._link, name)
+        return AsyncReadableFiles(self._link, _names.name(name))
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: Name) -> None:
         """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""
-        await call(self._link, "snapshots.remove", {"name": name})
+        await call(self._link, "snapshots.remove", {"name": _names.name(name)})
 
-    async def export(self, name: str, path: str | os.PathLike[str]) -> None:
+    async def export(self, name: Name, path: str | os.PathLike[str]) -> None:
         """Writes a snapshot to a file that another host imports, without its image. The file is complete, or unchanged.
 
         Raises `NotFound`.
         """
-        await call(self._link, "snapshots.export", {"name": name, "path": os.fspath(path)})
+        options = {"name": _names.name(name), "path": os.fspath(path)}
+        await call(self._link, "snapshots.export", options)
 
-    async def verify(self, name: str | None = None) -> builtins.list[VerifiedSnapshot]:
+    async def verify(self, name: Name | None = None) -> builtins.list[VerifiedSnapshot]:
         """Reads a snapshot, or all of them, and compares each with its digest.
 
         Content that has no digest gets one. Damage is a result. Raises `NotFound`.
         """
-        reply = await call(self._link, "snapshots.verify", {"name": name})
+        reply = await call(self._link, "snapshots.verify", {"name": _names.optional(name)})
         return [decode(VerifiedSnapshot, verified) for verified in reply.value]
 
     async def merge(self) -> int:

@@ -4,7 +4,9 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
+from .. import _names
 from .._core import Link
+from .._names import Name
 from .._types import VolumeInfo
 from .._values import Size, decode
 from ._bridge import call
@@ -38,9 +40,9 @@ class AsyncVolumes:
         reply = await call(self._link, "volumes.list")
         return [self._volume(volume) for volume in reply.value]
 
-    async def remove(self, name: str) -> None:
+    async def remove(self, name: Name) -> None:
         """Removes a volume with everything in it. Raises `VolumeNotFound` and `VolumeInUse`."""
-        await call(self._link, "volumes.remove", {"name": name})
+        await call(self._link, "volumes.remove", {"name": _names.name(name)})
 
     async def prune(self) -> builtins.list[str]:
         """Removes the volumes that no sandbox uses, and returns their names."""

@@ -5,8 +5,9 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-from .. import _core, _values
+from .. import _core, _names, _values
 from .._core import Core
+from .._names import Side
 from .._types import Finding, Version
 from .._values import Text, decode
 from ._bridge import call, opening, run_blocking
@@ -73,9 +74,21 @@ class Msb(Scope):
         return [decode(Finding, finding) for finding in reply.value]
 
     def diff(
-        self, old: str, new: str, paths: Sequence[Text] = (), *, pause: bool = True
+        self,
+        old: Side,
+        new: Side,
+        paths: Sequence[Text] = (),
+        *,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        pause: bool = True,
     ) -> Diff:
-        """Compares two sandboxes or images, by their names: the changes that make the second of the first.
+        """Compares two sandboxes, snapshots or images: the changes that make the second of the first.
+
+        Each is a name, `SANDBOX@SNAPSHOT`, or the object itself.
+
+        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
+        out, and if there are includes, only the changes that one of them matches are taken.
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
         `with`: until it is closed, stopped sandboxes cannot be started. The disk of a running sandbox is frozen
@@ -84,10 +97,17 @@ class Msb(Scope):
         Raises `NotFound` if neither a sandbox nor an image has a name, `PathNotFound` if neither side has one of the
         paths, and `SandboxRunning`, `OutOfSpace` and `Busy` for a running sandbox that cannot be copied.
         """
-        return opening(self._diff(old, new, paths, pause))
+        options: dict[str, object] = {
+            "old": _names.side(old),
+            "new": _names.side(new),
+            "paths": _values.paths(paths),
+            "exclude": _values.paths(exclude),
+            "include": _values.paths(include),
+            "pause": pause,
+        }
+        return opening(self._diff(options))
 
-    def _diff(self, old: str, new: str, paths: Sequence[Text], pause: bool) -> Diff:
-        options = {"old": old, "new": new, "paths": _values.paths(paths), "pause": pause}
+    def _diff(self, options: dict[str, object]) -> Diff:
         reply = call(self._core.root, "diff", options)
         return Diff(reply.new)
 

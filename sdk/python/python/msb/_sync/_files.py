@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from .. import _core, _values
-from .._core import Link
+from .._content import is_whole
+from .._core import Data, Link
 from .._types import Copied
 from .._values import Text
-from ._bridge import call, opening
+from ._bridge import Parts, call, opening, parts
 from ._readable_files import ReadableFiles
 from ._streams import TarUpload
 
@@ -21,18 +23,35 @@ class Files(ReadableFiles):
     def write(
         self,
         path: Text,
-        data: bytes | bytearray | memoryview | str,
+        data: Data | Parts,
         *,
         mode: int | None = None,
         parents: bool = False,
     ) -> None:
         """Writes a file, which is complete or unchanged at any time. Text is encoded as UTF-8.
 
+        `data` is bytes or text, or something that is read piece by piece, with memory for a few pieces: an open file,
+        or an iterable of bytes or text. If reading it fails, the old file stays.
+
         An existing file keeps its permission bits, and a new one gets 0644, unless `mode` is given. `parents=True`
         makes missing directories above it.
         """
         options = {"path": _values.text(path), "mode": mode, "parents": parents}
-        call(self._link, "files.write", options, (_core.as_bytes(data),))
+        if is_whole(data):
+            whole: Any = data
+            call(self._link, "files.write", options, (_core.as_bytes(whole),))
+            return
+        streamed: Any = data
+        pieces = parts(streamed)
+        reply = call(self._link, "files.write_parts", options)
+        upload = reply.new
+        try:
+            for part in pieces:
+                call(upload, "write", {}, (part,))
+            call(upload, "finish")
+        finally:
+            # Given up before its end, it leaves the old file.
+            upload.close()
 
     def mkdir(self, path: Text, *, mode: int | None = None, parents: bool = False) -> None:
         """Makes a directory. `parents=True` makes those above it, and accepts an existing one."""

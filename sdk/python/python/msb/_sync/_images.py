@@ -86,17 +86,20 @@ class Images:
         path: str | os.PathLike[str],
         *,
         tag: str | None = None,
+        image: str | None = None,
         platform: str | None = None,
         limits: Mapping[str, str] | None = None,
         store_limit: Size | None = None,
     ) -> builtins.list[Image]:
         """Loads the images of an archive: a directory with an OCI layout, an OCI archive or a docker archive.
 
-        `tag` is the name of the image, instead of its name in the archive.
+        `tag` is the name of the image, instead of its name in the archive. `image` chooses one of several:
+        its tag or its name there, its position as `@0`, or its digest as `@sha256:…`.
         """
         options = {
             "path": os.fspath(path),
             "tag": tag,
+            "image": image,
             "platform": platform,
             "limits": dict(limits or {}),
             "store_limit": store_limit,

@@ -24,7 +24,7 @@ class Jobs:
         *,
         env: Mapping[str, Text] | None = None,
         cwd: Text | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
         groups: Sequence[str] | None = None,
         ulimits: Mapping[str, Ulimit] | None = None,
     ) -> Job:

@@ -5,10 +5,10 @@ import codecs
 from collections.abc import Iterator
 from typing import Literal
 
-from .. import _core
-from .._core import Link
+from .. import _core, _values
+from .._core import Data, Link
 from .._types import Event, Exit, TextEvent
-from .._values import decode
+from .._values import Duration, decode
 from ._bridge import call
 from ._scope import Scope
 
@@ -55,12 +55,16 @@ class Process(Scope):
         """Returns the next output, and waits for it; `None` after the last."""
         return _next_event(self._link)
 
-    def wait(self) -> Exit:
+    def wait(self, timeout: Duration | None = None) -> Exit:
         """Waits until the command has ended. Output that nobody has read is discarded.
 
-        Raises `SandboxEnded`, or `NotRunning` if the process was closed.
+        Raises `TimeoutError` if the command still runs after `timeout`, and goes on; `CommandTimeout` if the timeout of
+        `spawn` has killed it; `SandboxEnded`, or `NotRunning` if the process was closed.
         """
-        reply = call(self._link, "wait")
+        options = {"timeout_ms": _values.milliseconds(timeout, "timeout")}
+        reply = call(self._link, "wait", options)
+        if reply.value is None:
+            raise TimeoutError(f"process {self._pid} still runs after {_values.seconds(timeout)} s")
         return decode(Exit, reply.value)
 
     def signal(self, signal: str | int) -> None:
@@ -109,7 +113,7 @@ class Stdin:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def write(self, data: bytes | bytearray | memoryview | str) -> None:
+    def write(self, data: Data) -> None:
         """Writes bytes, or text as UTF-8, and waits until the command has room for them.
 
         Raises `NotRunning` if the command reads no more, and `InvalidArgument` if it was started without `stdin=True`.

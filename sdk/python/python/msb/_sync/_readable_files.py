@@ -7,7 +7,7 @@ import os
 from .. import _values
 from .._core import Link
 from .._types import Copied, FileInfo
-from .._values import Text, decode
+from .._values import Size, Text, decode
 from ._bridge import call
 from ._streams import ByteStream
 
@@ -15,7 +15,7 @@ from ._streams import ByteStream
 class ReadableFiles:
     """Files that can be read: those of a sandbox, or of a snapshot of it.
 
-    Paths start at the root of the sandbox. Symlinks are followed as they are for a process in the sandbox. A missing
+    A relative path starts at the sandbox's working directory, as it does for a command. Symlinks are followed as they are for a process in the sandbox. A missing
     file raises `PathNotFound`, which is a `FileNotFoundError` too.
     """
 
@@ -23,14 +23,24 @@ class ReadableFiles:
         self._link = link
         self._snapshot = snapshot
 
-    def read(self, path: Text) -> bytes:
-        """Returns the content of a file of at most 1 GiB."""
-        reply = call(self._link, "files.read", self._at(path))
+    def read(self, path: Text, *, max_size: Size | None = None) -> bytes:
+        """Returns the content of a file of at most `max_size`, 32 MiB by default.
+
+        The sandbox decides how long its files are: a longer one raises `OutputLimit`. `read_stream` has no limit.
+        """
+        reply = call(self._link, "files.read", {**self._at(path), "max_size": max_size})
         return reply.content[0]
 
-    def read_text(self, path: Text, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """Returns the content of a file as text."""
-        content = self.read(path)
+    def read_text(
+        self,
+        path: Text,
+        encoding: str = "utf-8",
+        errors: str = "strict",
+        *,
+        max_size: Size | None = None,
+    ) -> str:
+        """Returns the content of a file as text. It has a limit, as that of `read`."""
+        content = self.read(path, max_size=max_size)
         return content.decode(encoding, errors)
 
     def read_stream(self, path: Text) -> ByteStream:

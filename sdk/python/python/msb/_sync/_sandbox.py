@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Literal
 
-from .. import _core, _options, _values
-from .._core import Reply
+from .. import _core, _names, _options, _values
+from .._core import Data, Reply
+from .._names import Name, Side
 from .._types import (
     Applied,
     Committed,
+    DiscardedChange,
     Exit,
     Output,
     Port,
@@ -24,7 +26,7 @@ from .._types import (
 )
 from .._values import Duration, Size, Text, decode
 from ..errors import MsbError
-from ._bridge import call, opening
+from ._bridge import Refusing, call, opening
 from ._diff import Diff
 from ._files import Files
 from ._jobs import Jobs
@@ -33,11 +35,13 @@ from ._snapshots import Snapshots
 from ._streams import Logs, StatsWatch
 
 
-class Sandbox:
+class Sandbox(Refusing):
     """A sandbox: a virtual machine with an image, a writable disk and a name.
 
     One from `Sandboxes.run` is owned: it is shut down and removed when it is closed, and when this process ends.
     Others are only handles.
+
+    A call that changes the sandbox and is interrupted is done, or undone, before the next call on the sandbox.
     """
 
     def __init__(self, opened: Reply) -> None:
@@ -95,7 +99,7 @@ class Sandbox:
 
         `window` is the size of the main command's terminal, if it has one.
 
-        Raises `SandboxRunning`, or one of `StartError`.
+        Raises `SandboxRunning`, or one of `StartError`. A start that is interrupted is undone.
         """
         options = {
             "vmm": vmm,
@@ -104,7 +108,13 @@ class Sandbox:
             "wait_for_attach": wait_for_attach,
             "window": _options.terminal(window),
         }
-        call(self._link, "start", options)
+        reply = call(self._link, "start", options, shows=False)
+        try:
+            _core.show(reply.notices)
+        except BaseException:
+            # A filter makes errors of warnings, and a failed start leaves no machine.
+            call(self._link, "kill")
+            raise
 
     def stop(self, timeout: Duration | None = None, *, signal: str | None = None) -> Stopped:
         """Asks the guest to end its processes and to power off, and kills the machine if it does not in time.
@@ -169,7 +179,8 @@ class Sandbox:
         options = {"timeout_ms": _values.milliseconds(timeout, "timeout")}
         reply = call(self._link, "wait", options)
         if reply.value is None:
-            raise TimeoutError(f"sandbox {self._name} still runs after {timeout} s")
+            seconds = _values.seconds(timeout)
+            raise TimeoutError(f"sandbox {self._name} still runs after {seconds} s")
         return decode(Exit, reply.value)
 
     def inspect(self) -> SandboxInfo:
@@ -200,11 +211,11 @@ class Sandbox:
         *,
         env: Mapping[str, Text] | None = None,
         cwd: Text | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
         groups: Sequence[str] | None = None,
         ulimits: Mapping[str, Ulimit] | None = None,
         tty: TerminalSize | None = None,
-        stdin: bytes | bytearray | memoryview | str | None = None,
+        stdin: Data | None = None,
         timeout: Duration | None = None,
         max_output: Size | None = None,
         check: bool = False,
@@ -226,7 +237,8 @@ class Sandbox:
         options["max_output"] = max_output
         reply = call(self._link, "exec", options, _core.content(stdin))
         stdout, stderr = reply.content
-        output = Output(reply.value["exit_code"], reply.value["signal"], stdout, stderr)
+        value = reply.value
+        output = Output(value["exit_code"], value["signal"], stdout, stderr, value["failure"])
         return output.check() if check else output
 
     def shell(
@@ -235,11 +247,11 @@ class Sandbox:
         *,
         env: Mapping[str, Text] | None = None,
         cwd: Text | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
         groups: Sequence[str] | None = None,
         ulimits: Mapping[str, Ulimit] | None = None,
         tty: TerminalSize | None = None,
-        stdin: bytes | bytearray | memoryview | str | None = None,
+        stdin: Data | None = None,
         timeout: Duration | None = None,
         max_output: Size | None = None,
         check: bool = False,
@@ -265,15 +277,16 @@ class Sandbox:
         *,
         env: Mapping[str, Text] | None = None,
         cwd: Text | None = None,
-        user: str | None = None,
+        user: str | int | None = None,
         groups: Sequence[str] | None = None,
         ulimits: Mapping[str, Ulimit] | None = None,
         tty: TerminalSize | None = None,
         stdin: bool = False,
+        timeout: Duration | None = None,
     ) -> Process:
         """Starts a command whose output is streamed, and whose input can be written with `stdin=True`.
 
-        Leaving its `with` block kills the command. Raises `CommandNotFound`, `NotExecutable`, `NotRunning` and
+        `timeout` kills the command: its output and its `wait` end with `CommandTimeout` then. Leaving its `with` block kills the command. Raises `CommandNotFound`, `NotExecutable`, `NotRunning` and
         `SandboxEnded`.
         """
         options = _options.command(
@@ -281,6 +294,7 @@ class Sandbox:
         )
         options["tty"] = _options.terminal(tty)
         options["stdin"] = stdin
+        options["timeout_ms"] = _values.milliseconds(timeout, "timeout")
         return opening(self._spawn("spawn", options))
 
     def attach(self) -> Process:
@@ -325,9 +339,19 @@ class Sandbox:
         return StatsWatch(self._link, "watch_stats", options)
 
     def diff(
-        self, paths: Sequence[Text] = (), *, snapshot: str | None = None, pause: bool = True
+        self,
+        paths: Sequence[Text] = (),
+        *,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        snapshot: Name | None = None,
+        pause: bool = True,
     ) -> Diff:
-        """Compares the sandbox, or a snapshot of it, with its image: what was added, changed and deleted in it.
+        """Compares the sandbox, or a snapshot of it, with what it began with.
+
+        That is its image, with the files that were copied and written before its first boot.
+        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
+        out, and if there are includes, only the changes that one of them matches are taken.
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
         `with`: until it is closed, a stopped sandbox cannot be started. The disk of a running sandbox is frozen
@@ -339,7 +363,9 @@ class Sandbox:
         """
         options: dict[str, object] = {
             "paths": _values.paths(paths),
-            "snapshot": snapshot,
+            "exclude": _values.paths(exclude),
+            "include": _values.paths(include),
+            "snapshot": _names.optional(snapshot),
             "pause": pause,
         }
         return opening(self._diff(options))
@@ -348,13 +374,35 @@ class Sandbox:
         reply = call(self._link, "diff", options)
         return Diff(reply.new)
 
-    def discard(self, paths: Sequence[Text]) -> None:
-        """Takes back all changes of the stopped sandbox at and below these paths: they are then what the image has.
+    def discard(
+        self,
+        paths: Sequence[Text],
+        *,
+        base: Side | None = None,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        dry_run: bool = False,
+    ) -> list[DiscardedChange]:
+        """Takes back all changes of the stopped sandbox at and below these paths, and returns what that changes.
 
-        Raises `SandboxRunning`, and `InvalidArgument` if a path is in a directory that the sandbox deleted or
-        replaced. The sandbox is unchanged then.
+        The files are then what the sandbox began with, or those of `base`: a sandbox, a snapshot or an image.
+        With `dry_run=True` nothing is written.
+        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
+        out, and if there are includes, only the changes that one of them matches are taken.
+
+        Raises `SandboxRunning`, `PathNotFound` if neither side has one of the paths, and `InvalidArgument` if a path
+        is in a directory that the sandbox deleted or replaced, or a file would be deleted of which there is no copy.
+        The sandbox is unchanged then.
         """
-        call(self._link, "discard", {"paths": _values.paths(paths)})
+        options = {
+            "paths": _values.paths(paths),
+            "base": None if base is None else _names.side(base),
+            "exclude": _values.paths(exclude),
+            "include": _values.paths(include),
+            "dry_run": dry_run,
+        }
+        reply = call(self._link, "discard", options)
+        return [decode(DiscardedChange, change) for change in reply.value]
 
     def apply(
         self,
@@ -362,25 +410,39 @@ class Sandbox:
         paths: Sequence[Text] = (),
         *,
         from_path: Text | None = None,
-        base: str | None = None,
+        base: Side | None = None,
+        snapshot: Name | None = None,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        accept: Sequence[Text] = (),
         owner: bool = False,
         dry_run: bool = False,
         pause: bool = True,
     ) -> Applied:
         """Puts the changes of the sandbox into a directory of this host.
 
-        `from_path` is the sandbox's directory that `directory` stands for; its root by default. `base` is the sandbox
-        or image that the sandbox is compared with; its own image by default. `owner=True` applies owners, too, which
-        takes root. With `dry_run=True` nothing is written. A running sandbox is frozen, or refused, as by `diff`.
+        `from_path` is the sandbox's directory that `directory` stands for; its root by default. `base` is the sandbox,
+        snapshot or image that the sandbox is compared with; what it began with by default. With `snapshot` the changes
+        are those of a snapshot. `owner=True` applies owners, too, which takes root. With `dry_run=True` nothing is
+        written. A running sandbox is frozen, or refused, as by `diff`.
+        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
+        out, and if there are includes, only the changes that one of them matches are taken.
 
-        Raises what `diff` raises, and `PathExists` if files of the host are in the way: then nothing is changed, and
-        the detail `conflicts` lists them.
+        Repositories of git are left out, unless a path leads into one. Changes that make programs of this host run
+        commands, such as `.envrc`, are applied only at and below the paths of the sandbox in `accept`.
+
+        Raises what `diff` raises, `PathExists` if files of the host are in the way, and `PermissionDenied` if changes
+        are not accepted: then nothing is changed, and the details `conflicts` and `marked` list them.
         """
         options = {
             "directory": os.fspath(directory),
             "paths": _values.paths(paths),
             "from": None if from_path is None else _values.text(from_path),
-            "base": base,
+            "base": None if base is None else _names.side(base),
+            "snapshot": _names.optional(snapshot),
+            "exclude": _values.paths(exclude),
+            "include": _values.paths(include),
+            "accept": _values.paths(accept),
             "owner": owner,
             "dry_run": dry_run,
             "pause": pause,
@@ -396,7 +458,9 @@ class Sandbox:
         author: str | None = None,
         changes: Sequence[str] = (),
         source_date_epoch: int | None = None,
-        snapshot: str | None = None,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        snapshot: Name | None = None,
         pause: bool = True,
     ) -> Committed:
         """Makes an image of the sandbox: a child of its image, or of the last image that was made of it.
@@ -406,6 +470,8 @@ class Sandbox:
         `changes` are instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. With
         `source_date_epoch`, in seconds, the same changes make the same image. A running sandbox is frozen, or
         refused, as by `diff`.
+        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
+        out, and if there are includes, only the changes that one of them matches are taken.
 
         Raises what `diff` raises, and `InvalidArgument`.
         """
@@ -415,14 +481,16 @@ class Sandbox:
             "author": author,
             "changes": [*changes],
             "source_date_epoch": source_date_epoch,
-            "snapshot": snapshot,
+            "exclude": _values.paths(exclude),
+            "include": _values.paths(include),
+            "snapshot": _names.optional(snapshot),
             "pause": pause,
         }
         reply = call(self._link, "commit", options)
         return decode(Committed, reply.value)
 
     def rollback(
-        self, name: str | None = None, *, stop_timeout: Duration | None = None
+        self, name: Name | None = None, *, stop_timeout: Duration | None = None
     ) -> RolledBack:
         """Makes the files those of a snapshot; of the newest one without a name.
 
@@ -434,27 +502,62 @@ class Sandbox:
         rollback is then made, and the sandbox is stopped.
         """
         options = {
-            "name": name,
+            "name": _names.optional(name),
             "stop_timeout_ms": _values.milliseconds(stop_timeout, "stop_timeout"),
         }
         reply = call(self._link, "rollback", options)
         return decode(RolledBack, reply.value)
 
     def fork(
-        self, *names: str, snapshot: str | None = None, freeze: bool = True
+        self, *names: str | Sequence[str], snapshot: Name | None = None, freeze: bool = True
     ) -> list[str]:
         """Makes sandboxes that begin with the files of this one, running or not, and returns their names.
 
-        Without names one is made, whose name is its id. `snapshot` names the files to begin with; those of now by
+        Names are given one by one, or as a list. Without names one is made, whose name is its id. `snapshot` names the files to begin with; those of now by
         default. Forks share the files until they write to them, are not started, and are kept when they stop. They have
         the options of this sandbox and none of the ports of the host that it was given.
 
         Raises `NameTaken`, `InvalidArgument`, `NotFound` for a snapshot, and `SandboxRunning` if this sandbox runs on a
         disk that was not prepared for snapshots. Nothing is left of the forks then.
         """
-        options = {"names": list(names), "snapshot": snapshot, "freeze": freeze}
-        reply = call(self._link, "fork", options)
-        return [str(name) for name in reply.value["names"]]
+        given = [[name] if isinstance(name, str) else list(name) for name in names]
+        options = {
+            "names": [name for each in given for name in each],
+            "snapshot": _names.optional(snapshot),
+            "freeze": freeze,
+        }
+        reply = call(self._link, "fork", options, shows=False)
+        made = [str(name) for name in reply.value["names"]]
+        try:
+            _core.show(reply.notices)
+        except BaseException:
+            # A filter makes errors of warnings, and a failed call leaves no forks.
+            for name in made:
+                fork = call(self._link.core.root, "sandboxes.get", {"name": name})
+                call(fork.new, "remove")
+            raise
+        return made
+
+    def branch(
+        self, name: str | None = None, *, snapshot: Name | None = None, freeze: bool = True
+    ) -> Sandbox:
+        """Starts a fork of this sandbox, which the result owns.
+
+        It begins with the files of this sandbox as they are now, or as they are in a `snapshot`, has its options, and
+        ends as a sandbox of `Sandboxes.run` does: leave its `with` block, or close it. `fork` makes ones
+        that are kept.
+
+        Raises what `fork` and `start` raise. Nothing is left of the branch then, and neither if the call is interrupted.
+        """
+        options: dict[str, object] = {
+            "name": name,
+            "snapshot": _names.optional(snapshot),
+            "freeze": freeze,
+        }
+        return opening(self._branch(options))
+
+    def _branch(self, options: dict[str, object]) -> Sandbox:
+        return opened(call(self._link, "branch", options, shows=False))
 
     def __enter__(self) -> Sandbox:
         return self
@@ -484,3 +587,20 @@ class Sandbox:
                 source=self,
             )
             self._link.close()
+
+
+def opened(reply: Reply) -> Sandbox:
+    """Returns the new sandbox of a reply, and shows its notices.
+
+    If a filter makes an error of one, nobody would have the sandbox: it is closed, or removed, then.
+    """
+    sandbox = Sandbox(reply)
+    try:
+        _core.show(reply.notices)
+    except BaseException:
+        if sandbox.is_owned:
+            sandbox.close()
+        else:
+            sandbox.remove(force=True)
+        raise
+    return sandbox

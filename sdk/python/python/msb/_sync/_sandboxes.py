@@ -11,7 +11,7 @@ from .._core import Link
 from .._types import SandboxInfo, SandboxOptions, SandboxState
 from .._values import decode
 from ._bridge import call, opening
-from ._sandbox import Sandbox
+from ._sandbox import Sandbox, opened
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -23,8 +23,10 @@ class Sandboxes:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def run(self, image: str, **options: Unpack[SandboxOptions]) -> Sandbox:
+    def run(self, image: str = "", **options: Unpack[SandboxOptions]) -> Sandbox:
         """Creates a sandbox of an image and starts it. The result owns the sandbox.
+
+        The options are those of `SandboxOptions`. No image is given with `from_sandbox` and `root_disk`.
 
         Leaving its `with` block, or closing it, ends and removes the sandbox; so does the end of this process.
         Without a `command` the sandbox runs none, and lives until then. At the end of its scope the guest
@@ -37,14 +39,14 @@ class Sandboxes:
 
     def _run(self, image: str, options: SandboxOptions) -> Sandbox:
         parameters = _options.sandbox(image, "run", options)
-        reply = call(self._link, "sandboxes.run", parameters)
-        return Sandbox(reply)
+        reply = call(self._link, "sandboxes.run", parameters, shows=False)
+        return opened(reply)
 
-    def create(self, image: str, **options: Unpack[SandboxOptions]) -> Sandbox:
-        """Creates a sandbox of an image, which is kept and not started."""
+    def create(self, image: str = "", **options: Unpack[SandboxOptions]) -> Sandbox:
+        """Creates a sandbox of an image, which is kept and not started. The options are those of `run`."""
         parameters = _options.sandbox(image, "create", options)
-        reply = call(self._link, "sandboxes.create", parameters)
-        return Sandbox(reply)
+        reply = call(self._link, "sandboxes.create", parameters, shows=False)
+        return opened(reply)
 
     def import_snapshot(
         self, path: str | os.PathLike[str], name: str | None = None
@@ -56,8 +58,8 @@ class Sandboxes:
         `NameTaken`, and `InvalidArgument` for a file that is damaged; nothing is left of the sandbox then.
         """
         parameters = {"path": os.fspath(path), "name": name}
-        reply = call(self._link, "sandboxes.import", parameters)
-        return Sandbox(reply)
+        reply = call(self._link, "sandboxes.import", parameters, shows=False)
+        return opened(reply)
 
     def get(self, name: str) -> Sandbox:
         """Returns the sandbox with this name or id, or the beginning of its id. The result owns nothing.
@@ -71,7 +73,9 @@ class Sandboxes:
         self,
         *,
         labels: Mapping[str, str | None] | None = None,
-        state: SandboxState | Literal["created", "running", "paused", "stopped"] | None = None,
+        state: SandboxState
+        | Literal["created", "running", "paused", "stopped", "unreadable"]
+        | None = None,
         name: str | None = None,
         image: str | None = None,
     ) -> builtins.list[SandboxInfo]:

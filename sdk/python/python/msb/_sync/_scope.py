@@ -4,11 +4,13 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ._bridge import Refusing
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class Scope:
+class Scope(Refusing):
     """An object that is closed at the end of its `with` block."""
 
     def close(self) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 import builtins
 import os
 
+from .. import _names
 from .._core import Link
+from .._names import Name
 from .._types import SnapshotInfo, VerifiedSnapshot
 from .._values import decode
 from ._bridge import call
@@ -35,35 +37,36 @@ class Snapshots:
         reply = call(self._link, "snapshots.list")
         return [decode(SnapshotInfo, snapshot) for snapshot in reply.value]
 
-    def get(self, name: str) -> SnapshotInfo:
+    def get(self, name: Name) -> SnapshotInfo:
         """Returns the snapshot with this name. Raises `NotFound`."""
-        reply = call(self._link, "snapshots.get", {"name": name})
+        reply = call(self._link, "snapshots.get", {"name": _names.name(name)})
         return decode(SnapshotInfo, reply.value)
 
-    def files(self, name: str) -> ReadableFiles:
+    def files(self, name: Name) -> ReadableFiles:
         """Returns the files as they are in a snapshot, while the sandbox runs too.
 
         The first call raises `NotFound` if there is no such snapshot.
         """
-        return ReadableFiles(self._link, name)
+        return ReadableFiles(self._link, _names.name(name))
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: Name) -> None:
         """Removes a snapshot. The sandbox's files stay as they are. Raises `NotFound`."""
-        call(self._link, "snapshots.remove", {"name": name})
+        call(self._link, "snapshots.remove", {"name": _names.name(name)})
 
-    def export(self, name: str, path: str | os.PathLike[str]) -> None:
+    def export(self, name: Name, path: str | os.PathLike[str]) -> None:
         """Writes a snapshot to a file that another host imports, without its image. The file is complete, or unchanged.
 
         Raises `NotFound`.
         """
-        call(self._link, "snapshots.export", {"name": name, "path": os.fspath(path)})
+        options = {"name": _names.name(name), "path": os.fspath(path)}
+        call(self._link, "snapshots.export", options)
 
-    def verify(self, name: str | None = None) -> builtins.list[VerifiedSnapshot]:
+    def verify(self, name: Name | None = None) -> builtins.list[VerifiedSnapshot]:
         """Reads a snapshot, or all of them, and compares each with its digest.
 
         Content that has no digest gets one. Damage is a result. Raises `NotFound`.
         """
-        reply = call(self._link, "snapshots.verify", {"name": name})
+        reply = call(self._link, "snapshots.verify", {"name": _names.optional(name)})
         return [decode(VerifiedSnapshot, verified) for verified in reply.value]
 
     def merge(self) -> int:

@@ -5,7 +5,9 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
+from .. import _names
 from .._core import Link
+from .._names import Name
 from .._types import VolumeInfo
 from .._values import Size, decode
 from ._bridge import call
@@ -39,9 +41,9 @@ class Volumes:
         reply = call(self._link, "volumes.list")
         return [self._volume(volume) for volume in reply.value]
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: Name) -> None:
         """Removes a volume with everything in it. Raises `VolumeNotFound` and `VolumeInUse`."""
-        call(self._link, "volumes.remove", {"name": name})
+        call(self._link, "volumes.remove", {"name": _names.name(name)})
 
     def prune(self) -> builtins.list[str]:
         """Removes the volumes that no sandbox uses, and returns their names."""

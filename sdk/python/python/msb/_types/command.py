@@ -41,6 +41,8 @@ class Output:
     """Everything that the command printed on standard output, or on its terminal."""
     stderr: bytes = b""
     """Everything that the command printed on standard error."""
+    failure: str | None = field(default=None, repr=False, compare=False)
+    """The failure on one line, with the last line of standard error; `None` if the exit code is 0."""
 
     @property
     def text(self) -> str:
@@ -61,7 +63,9 @@ class Output:
         """Returns the output if the exit code is 0, and raises `CommandFailed` otherwise."""
         if self.is_success:
             return self
-        if self.signal is None:
+        if self.failure is not None:
+            message = self.failure
+        elif self.signal is None:
             message = f"the command ended with exit code {self.exit_code}"
         else:
             message = f"the command was killed by signal {self.signal}"

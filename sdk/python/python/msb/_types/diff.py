@@ -109,6 +109,30 @@ class AppliedChange:
 
 
 @dataclass(frozen=True)
+class DiscardedChange:
+    """A change that takes another one back."""
+
+    path: str
+    """The path, from `/` on. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+    kind: ChangeKind
+    """The kind of the change: a name that the sandbox added is deleted."""
+
+
+@dataclass(frozen=True)
+class MarkedChange:
+    """A change that has an effect beyond its file, such as commands that a program of this host runs."""
+
+    path: str
+    """The path in the directory. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+    sandbox_path: str
+    """The path in the sandbox, from `/` on."""
+    effect: str
+    """The effect, as a clause."""
+    needs_acceptance: bool = False
+    """True if the change is applied only once its path is accepted."""
+
+
+@dataclass(frozen=True)
 class Applied:
     """Changes that were put into a directory of this host, or would be."""
 
@@ -116,6 +140,10 @@ class Applied:
     """The changes, parents before children. Of a removed directory only the directory itself is listed."""
     sockets: tuple[str, ...] = ()
     """Paths of changed sockets, which are left out."""
+    left_out: tuple[str, ...] = ()
+    """Paths in the sandbox of the repositories of git whose changes are left out, because no path names them."""
+    marked: tuple[MarkedChange, ...] = ()
+    """The changes that have an effect beyond their files."""
 
 
 @dataclass(frozen=True)

@@ -145,6 +145,8 @@ class Pruned:
     """Digests of selected images that stay, because they are in use or a sandbox needs them."""
     left_overs: int = 0
     """Number of removed files that no image needed before."""
+    older_stores: int = 0
+    """Number of removed stores of earlier formats."""
     freed_bytes: int = 0
     """Length of all removed files, in bytes."""
     kept_bytes: int = 0

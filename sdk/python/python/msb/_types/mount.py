@@ -10,6 +10,8 @@ from .._values import Size
 if TYPE_CHECKING:
     import os
 
+    from .._names import Name
+
 
 @dataclass(frozen=True)
 class Mount:
@@ -38,9 +40,11 @@ class Mount:
         return cls("bind", target, source=os.fspath(source), read_only=read_only)
 
     @classmethod
-    def volume(cls, name: str, target: str, *, read_only: bool = False) -> Mount:
+    def volume(cls, name: Name, target: str, *, read_only: bool = False) -> Mount:
         """Returns a mount of a named volume, which is created if it does not exist."""
-        return cls("volume", target, source=name, read_only=read_only)
+        from .._names import name as name_of
+
+        return cls("volume", target, source=name_of(name), read_only=read_only)
 
     @classmethod
     def unnamed_volume(cls, target: str, *, size: Size | None = None) -> Mount:

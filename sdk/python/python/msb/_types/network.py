@@ -58,6 +58,6 @@ class Port:
     """The transport protocol."""
 
 
-Ports = Union["Mapping[int, int | None]", "Sequence[Port | str]"]
-"""Published ports: guest port to host port, where `None` lets the host choose; or a list of `Port` and texts such as
+Ports = Union["Mapping[int, int | None]", "Mapping[str, int | None]", "Sequence[Port | str]"]
+"""Published ports: guest port, such as 80 or `"53/udp"`, to host port, where `None` lets the host choose; or a list of `Port` and texts such as
 `"8080:80"`."""

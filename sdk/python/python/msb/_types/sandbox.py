@@ -14,6 +14,8 @@ from .root_disk import RootDisk
 if TYPE_CHECKING:
     import os
 
+    from .._names import Side
+
 
 class SandboxOptions(TypedDict, total=False):
     """The options of `Sandboxes.run` and `Sandboxes.create`."""
@@ -27,22 +29,27 @@ class SandboxOptions(TypedDict, total=False):
     list runs the image's own command."""
     entrypoint: str
     """Program to run instead of the image's Entrypoint; an empty one is no entrypoint."""
-    from_sandbox: str
-    """A sandbox, or `SANDBOX@SNAPSHOT`: the new one has its image, for which "" is given, and begins with its files."""
+    from_sandbox: Side
+    """A sandbox or a snapshot, or its name (`SANDBOX@SNAPSHOT`): the new one has its image and begins with its files."""
     root_disk: RootDisk
-    """A disk image whose filesystem is the root, instead of an image, for which "" is given."""
+    """A disk image whose filesystem is the root, instead of an image."""
     native_root: bool
     """True to make the root one ext4 with the image's files, whose content stays in the layers, not an overlay."""
     env: Mapping[str, Text]
     """Environment variables of the main command and later ones."""
     cwd: str
     """Working directory of commands, an absolute path; it is made if it is missing."""
-    user: str
+    user: str | int
     """User of commands, as `user[:group]`, by names or numbers."""
     groups: Sequence[str]
     """Groups of commands besides the user's."""
     ulimits: Mapping[str, Ulimit]
     """Resource limits of commands, by name: `nofile`, `nproc`, `core`."""
+    pid: Literal["private", "host"]
+    """The namespace of process IDs: the sandbox's own, in which the main command is process 1, or that of the
+    virtual machine."""
+    init: bool
+    """True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans."""
     tty: TerminalSize
     """The terminal of the main command."""
     stdin: bool
@@ -60,11 +67,13 @@ class SandboxOptions(TypedDict, total=False):
     shm: Size
     """Size of `/dev/shm`; half of the memory by default."""
     tmp: Size
-    """Size of `/tmp`, which is in memory; half of the memory by default."""
+    """Size of `/tmp` in memory; by default `/tmp` is on the writable disk."""
+    sysctls: Mapping[str, str]
+    """Settings of the guest's kernel, by name, such as `net.core.somaxconn`."""
     hostname: str
     """The guest's hostname; the sandbox's name by default."""
     read_only: bool
-    """True if nothing can be written but to mounts and to what is in memory."""
+    """True if nothing can be written but to mounts and to `/dev/shm`."""
     mounts: Sequence[Mount]
     """Mounts."""
     ports: Ports

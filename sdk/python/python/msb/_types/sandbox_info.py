@@ -18,6 +18,7 @@ class SandboxState(_Words):
     RUNNING = "running"
     PAUSED = "paused"
     STOPPED = "stopped"
+    UNREADABLE = "unreadable"
 
 
 class Stopped(_Words):
@@ -64,6 +65,8 @@ class SandboxInfo:
     """The process id of the virtual machine's process on this host."""
     disk_errors: list[str] = field(default_factory=list[str])
     """Failures of disks, one line for each disk."""
+    problem: str | None = None
+    """The reason that the description cannot be read, or the damage of a record whose copy is used."""
     directory: str = ""
     """The directory of the sandbox's files."""
     allocated_bytes: int | None = None

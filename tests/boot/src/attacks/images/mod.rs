@@ -3,6 +3,7 @@
 
 mod cases;
 mod disks;
+mod forged;
 mod program;
 
 use std::ffi::OsStr;
@@ -44,6 +45,19 @@ pub(super) fn attack(setting: &Setting<'_>, tally: &mut Tally) -> Result<()> {
     }
     for disk in disks::ALL {
         tally.note(&format!("stopped disk: {}", disk.name), disk.judge(&loader));
+        loader.clear()?;
+    }
+    Ok(())
+}
+
+/// Reads disks that a guest has forged to read as gigabytes. No guest is started.
+pub(super) fn attack_disks(setting: &Setting<'_>, tally: &mut Tally) -> Result<()> {
+    let loader = Loader { env: setting.env };
+    for forged in forged::ALL {
+        tally.note(
+            &format!("forged disk: {}", forged.name),
+            forged.judge(&loader),
+        );
         loader.clear()?;
     }
     Ok(())

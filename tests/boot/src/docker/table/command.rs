@@ -172,8 +172,20 @@ pub(super) const ROWS: &[Row] = &[
         .says("foo"),
     Row::new("128 and the signal that killed it")
         .image(Image::Plain)
+        .with(&["--init"])
         .runs(&["sh", "-c", "kill -9 $$"])
         .exits(137),
+    Row::new("process 1 gets no signal that it does not handle")
+        .image(Image::Plain)
+        .runs(&["sh", "-c", "kill -TERM $$; kill -KILL $$; echo on; exit 3"])
+        .prints("on\n")
+        .exits(3),
+    Row::new("--init runs the command below process 1")
+        .image(Image::Plain)
+        .with(&["--init"])
+        .runs(&["sh", "-c", "test $$ -ne 1 && echo below; exit 3"])
+        .prints("below\n")
+        .exits(3),
     // Signals: run, "--sig-proxy".
     Row::new("SIGTERM reaches the command")
         .image(Image::Plain)
@@ -256,10 +268,12 @@ pub(super) const ROWS: &[Row] = &[
         .says("/etc/passwd"),
     Row::new("143: SIGTERM killed it")
         .image(Image::Plain)
+        .with(&["--init"])
         .runs(&["sh", "-c", "kill -TERM $$"])
         .exits(143),
     Row::new("139: SIGSEGV killed it")
         .image(Image::Plain)
+        .with(&["--init"])
         .runs(&["sh", "-c", "kill -SEGV $$"])
         .exits(139),
     Row::new("an exit code beyond 255 wraps")

@@ -1,13 +1,11 @@
-//! Records that prove their own integrity.
-//!
-//! A record is a JSON object whose last field, `seal`, is the digest of every byte before that
-//! field. The bytes after it are fixed, so no byte of the file can change undetected.
-
 use std::io;
 
-use oci_image::{Digest, HEX_DIGITS};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+
+/// Hexadecimal digits of a SHA-256 digest.
+const HEX_DIGITS: usize = 64;
 
 const BEFORE_DIGEST: &str = ",\n  \"seal\": \"sha256:";
 const AFTER_DIGEST: &str = "\"\n}\n";
@@ -25,6 +23,9 @@ pub enum BrokenSeal {
 }
 
 /// Returns the record in the form of its file.
+///
+/// # Errors
+/// If the record is not an object with fields, or cannot be serialized.
 pub fn seal(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut json = serde_json::to_vec_pretty(record)?;
     if !json.ends_with(b"\n}") {
@@ -37,6 +38,9 @@ pub fn seal(record: &impl Serialize) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the record in the bytes of a file.
+///
+/// # Errors
+/// If a byte is not as it was sealed, or the content is another record.
 pub fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BrokenSeal> {
     let body_bytes = bytes
         .len()
@@ -50,10 +54,8 @@ pub fn open<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BrokenSeal> {
 }
 
 fn tail(body: &[u8]) -> String {
-    format!(
-        "{BEFORE_DIGEST}{}{AFTER_DIGEST}",
-        Digest::compute(body).hex()
-    )
+    let digest = hex::encode(Sha256::digest(body));
+    format!("{BEFORE_DIGEST}{digest}{AFTER_DIGEST}")
 }
 
 #[cfg(test)]

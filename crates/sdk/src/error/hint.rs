@@ -1,0 +1,243 @@
+//! Remedies, in the words of the face that shows them.
+
+use super::printable;
+
+/// A face of msb, whose users read an error in its language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Face {
+    /// The program `msb`.
+    CommandLine,
+    /// This crate.
+    Rust,
+    /// The Python package.
+    Python,
+    /// The npm package.
+    TypeScript,
+}
+
+/// A remedy. Without words for a face, it has those of the command line there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Hint {
+    command_line: String,
+    /// The words of Rust, Python and TypeScript, in which `()` ends the name of a method.
+    languages: Option<[String; 3]>,
+}
+
+impl Hint {
+    /// Returns the words for a face.
+    pub(crate) fn words(&self, face: Face) -> &str {
+        let language = match face {
+            Face::CommandLine => return &self.command_line,
+            Face::Rust => 0,
+            Face::Python => 1,
+            Face::TypeScript => 2,
+        };
+        match &self.languages {
+            Some(languages) => &languages[language],
+            None => &self.command_line,
+        }
+    }
+
+    /// Returns a remedy whose words differ between the languages.
+    fn worded(command_line: String, [rust, python, typescript]: [&str; 3]) -> Self {
+        Self {
+            command_line: printable(&command_line),
+            languages: Some([rust.to_owned(), python.to_owned(), typescript.to_owned()]),
+        }
+    }
+
+    /// Returns a remedy that is the same call in all languages.
+    fn called(command_line: String, call: &str) -> Self {
+        Self::worded(command_line, [call; 3])
+    }
+
+    pub(crate) fn start(name: &str) -> Self {
+        Self::called(
+            format!("start it with msb start {name}"),
+            "start it with start()",
+        )
+    }
+
+    pub(crate) fn stop(name: &str) -> Self {
+        Self::called(
+            format!("stop it with msb stop {name}"),
+            "stop it with stop()",
+        )
+    }
+
+    pub(crate) fn stop_keeping_files(name: &str) -> Self {
+        Self::called(
+            format!("stop it with msb stop {name}; its files are kept"),
+            "stop it with stop(); its files are kept",
+        )
+    }
+
+    pub(crate) fn stop_or_remove(name: &str) -> Self {
+        let words = "stop it with stop(), or kill and remove it with remove";
+        Self::worded(
+            format!("stop it with msb stop {name}, or kill and remove it with msb rm -f {name}"),
+            [
+                &format!("{words}(Force::Yes)"),
+                &format!("{words}(force=True)"),
+                &format!("{words}({{ force: true }})"),
+            ],
+        )
+    }
+
+    pub(crate) fn unpause(name: &str) -> Self {
+        Self::called(
+            format!("continue it with msb unpause {name}"),
+            "continue it with unpause()",
+        )
+    }
+
+    pub(crate) fn run_command(name: &str) -> Self {
+        Self::called(
+            format!("run a command in it with msb exec {name}"),
+            "run a command in it with exec()",
+        )
+    }
+
+    pub(crate) fn prepare_for_snapshots(name: &str) -> Self {
+        let words = |option| {
+            format!(
+                "create the sandbox with {option}, which prepares its disk; or stop it with stop(), take the \
+                 snapshot, and start it again with start(): later ones are taken while it runs"
+            )
+        };
+        Self::worded(
+            format!(
+                "stop it with msb stop {name}, take the snapshot, and start it again; later ones are taken \
+                 while it runs. msb create --snapshots and msb run --snapshots prepare the disk from the \
+                 start"
+            ),
+            [
+                &words("snapshots()"),
+                &words("snapshots=True"),
+                &words("snapshots: true"),
+            ],
+        )
+    }
+
+    pub(crate) fn list_snapshots(sandbox: &str) -> Self {
+        Self::worded(
+            format!("list them with msb snapshot ls {sandbox}"),
+            [
+                "list them with snapshots().list()",
+                "list them with snapshots.list()",
+                "list them with snapshots.list()",
+            ],
+        )
+    }
+
+    pub(crate) fn take_snapshot(sandbox: &str) -> Self {
+        Self::worded(
+            format!("take one with msb snapshot create {sandbox}"),
+            [
+                "take one with snapshots().create()",
+                "take one with snapshots.create()",
+                "take one with snapshots.create()",
+            ],
+        )
+    }
+
+    pub(crate) fn remove_snapshots() -> Self {
+        let words = |of| {
+            format!("remove snapshots with {of}.remove(), then merge the rest with {of}.merge()")
+        };
+        Self::worded(
+            "remove snapshots with msb snapshot rm, then merge the rest with msb snapshot prune"
+                .to_owned(),
+            [
+                &words("snapshots()"),
+                &words("snapshots"),
+                &words("snapshots"),
+            ],
+        )
+    }
+
+    pub(crate) fn enlarge_disk(name: &str) -> Self {
+        Self::worded(
+            format!("enlarge the disk with msb update --upper-size SIZE {name}"),
+            [
+                "enlarge the disk with update(Changes::default().disk(size))",
+                "enlarge the disk with update(disk=...)",
+                "enlarge the disk with update({ disk: ... })",
+            ],
+        )
+    }
+
+    pub(crate) fn more_time_to_boot() -> Self {
+        Self::worded(
+            "on a slow host, give it more time with --boot-timeout".to_owned(),
+            [
+                "on a slow host, give it more time with boot_timeout()",
+                "on a slow host, give it more time with boot_timeout=...",
+                "on a slow host, give it more time with bootTimeoutMs",
+            ],
+        )
+    }
+
+    /// Returns the remedy of a kernel that cannot be used. The command line's is about the variable.
+    pub(crate) fn kernel(command_line: String) -> Self {
+        if !command_line.starts_with("set MSB_KERNEL") {
+            return command_line.into();
+        }
+        Self::worded(
+            command_line,
+            [
+                "give kernel() of the client's builder a kernel that exists, or leave it out; MSB_KERNEL names one, too",
+                "give Msb a kernel that exists, or leave it out; the variable MSB_KERNEL names one, too",
+                "give Msb a kernel that exists, or leave it out; the variable MSB_KERNEL names one, too",
+            ],
+        )
+    }
+}
+
+impl From<String> for Hint {
+    fn from(text: String) -> Self {
+        Self {
+            command_line: printable(&text),
+            languages: None,
+        }
+    }
+}
+
+impl From<&str> for Hint {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_speaks_the_language_of_its_face() {
+        let all = [
+            Hint::start("web"),
+            Hint::stop("web"),
+            Hint::stop_keeping_files("web"),
+            Hint::stop_or_remove("web"),
+            Hint::unpause("web"),
+            Hint::run_command("web"),
+            Hint::prepare_for_snapshots("web"),
+            Hint::list_snapshots("web"),
+            Hint::take_snapshot("web"),
+            Hint::remove_snapshots(),
+            Hint::enlarge_disk("web"),
+        ];
+        for hint in all {
+            assert!(hint.words(Face::CommandLine).contains("msb "), "{hint:?}");
+            for face in [Face::Rust, Face::Python, Face::TypeScript] {
+                let words = hint.words(face);
+                assert!(!words.contains("msb ") && !words.contains("--"), "{words}");
+                assert!(words.contains('('), "{words}");
+            }
+        }
+        let python = Hint::stop_or_remove("web");
+        assert!(python.words(Face::Python).contains("remove(force=True)"));
+    }
+}

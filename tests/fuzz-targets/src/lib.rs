@@ -1,0 +1,20 @@
+//! The fuzz targets: a module for each kind of hostile bytes, with a function that takes any bytes and
+//! panics if a promise of the parser is broken.
+//!
+//! The workspace in `fuzz/` gives them to libFuzzer (`cargo xtask fuzz`). The tests of this crate replay
+//! the committed corpus, and mutations of it.
+
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod bounded;
+
+pub mod agent_frames;
+pub mod disk_image;
+pub mod erofs_image;
+pub mod ext4_image;
+pub mod manifest;
+pub mod sandbox_disk;
+pub mod snapshot_file;
+pub mod tar_layer;
+pub mod vmdk_descriptor;

@@ -1,0 +1,38 @@
+//! The output of a case's command, as values.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Values;
+
+/// Returns the command that runs `line` in a terminal of 30 lines and 100 columns.
+pub(super) fn at_terminal(line: &Command) -> Command {
+    let quoted =
+        |word: &std::ffi::OsStr| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
+    let mut words = vec![quoted(line.get_program())];
+    words.extend(line.get_args().map(quoted));
+    let script = format!("stty cols 100 rows 30; exec {}", words.join(" "));
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &script, "/dev/null"]);
+    test_support::inherit_variables(&mut command, line);
+    command
+}
+
+/// Returns the values that `process-dump` printed, and those of `env --list-signal-handling`.
+pub(super) fn values(output: &[u8]) -> Result<Values> {
+    let text = std::str::from_utf8(output).context("the output is no text")?;
+    let mut values = Values::new();
+    for line in text.lines().map(str::trim_end) {
+        if let Some((path, value)) = line.split_once(" = ") {
+            values.insert(path.to_owned(), value.to_owned());
+        } else if let Some(path) = line.strip_suffix(" =") {
+            values.insert(path.to_owned(), String::new());
+        } else if let Some((signal, handling)) = line.split_once("): ") {
+            let name = signal.split_whitespace().next().unwrap_or(signal);
+            values.insert(format!("signals.start.{name}"), handling.to_owned());
+        }
+    }
+    ensure!(values.len() > 100, "the output is no dump: {text:?}");
+    Ok(values)
+}
