@@ -6,6 +6,10 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::Values;
 
+/// What a terminal that still echoes shows of the end of `script`'s input, which comes at any moment: the
+/// character for the end, or NUL where the client has made the terminal raw.
+const ECHOES: [&str; 2] = ["^D\u{8}\u{8}", "^@"];
+
 /// Returns the command that runs `line` in a terminal of 30 lines and 100 columns.
 pub(super) fn at_terminal(line: &Command) -> Command {
     let quoted =
@@ -23,7 +27,7 @@ pub(super) fn at_terminal(line: &Command) -> Command {
 pub(super) fn values(output: &[u8]) -> Result<Values> {
     let text = std::str::from_utf8(output).context("the output is no text")?;
     let mut values = Values::new();
-    for line in text.lines().map(str::trim_end) {
+    for line in text.lines().map(|line| without_echo(line.trim_end())) {
         if let Some((path, value)) = line.split_once(" = ") {
             values.insert(path.to_owned(), value.to_owned());
         } else if let Some(path) = line.strip_suffix(" =") {
@@ -35,4 +39,21 @@ pub(super) fn values(output: &[u8]) -> Result<Values> {
     }
     ensure!(values.len() > 100, "the output is no dump: {text:?}");
     Ok(values)
+}
+
+fn without_echo(line: &str) -> &str {
+    let shown = ECHOES.iter().find_map(|echo| line.strip_prefix(echo));
+    shown.unwrap_or(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_echo;
+
+    #[test]
+    fn the_end_of_the_input_is_no_part_of_a_value() {
+        for echoed in ["^@a = b", "^D\u{8}\u{8}a = b", "a = b"] {
+            assert_eq!(without_echo(echoed), "a = b");
+        }
+    }
 }
