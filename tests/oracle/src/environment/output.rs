@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::Values;
 
-/// What a terminal that still echoes shows of the end of `script`'s input, which comes at any moment: the
-/// character for the end, or NUL where the client has made the terminal raw.
+/// The echo of the end of `script`'s input, which a terminal shows at any moment: the character for the
+/// end, or NUL where the client has made the terminal raw.
 const ECHOES: [&str; 2] = ["^D\u{8}\u{8}", "^@"];
 
 /// Returns the command that runs `line` in a terminal of 30 lines and 100 columns.
