@@ -49,82 +49,9 @@ const fn every_nth(
     }
 }
 
-/// Steps that work on this machine, and short ones with guests, so that both lanes take as long.
-pub(super) const HOST: &[Step] = &[
-    Step {
-        name: "unit, golden, property and oracle tests",
-        work: Work::Units,
-    },
-    system("oracle: EROFS, by every reader", "oracle", "erofs::"),
-    every_nth(
-        "oracle: hostile layers agree with containerd, moby and umoci",
-        ("oracle", "engines::hostile"),
-        "6",
-    ),
-    system(
-        "oracle: random layers agree with containerd and umoci",
-        "oracle",
-        "engines::random",
-    ),
-    system("oracle: saved tars are those read", "oracle", "saved::"),
-    system("oracle: stores and registries", "oracle", "stores::"),
-    system(
-        "oracle: artifacts are accepted by fsck.erofs and qemu-img",
-        "oracle",
-        "artifacts::",
-    ),
-    system("oracle: bad input is refused", "oracle", "refusals::"),
-    system(
-        "oracle: ext4 images are accepted by e2fsck and the kernel",
-        "oracle",
-        "ext4::",
-    ),
-    system("store: commands survive being killed", "store", "kills::"),
-    system("store: processes, some killed", "store", "stress::"),
-    system(
-        "store: a flipped byte is found, refused and mended",
-        "store",
-        "flips::",
-    ),
-    system("store: full disks", "store", "full_disks::"),
-    system("store: errors of the disk", "store", "faults::"),
-    system(
-        "store: the same bytes on every number of processors",
-        "store",
-        "determinism::",
-    ),
-    system(
-        "network: floods by a guest and by peers leave it its memory",
-        "boot",
-        "attacks::network",
-    ),
-    system(
-        "boot: a forged disk leaves the commands that read it their memory",
-        "boot",
-        "attacks::disks",
-    ),
-    system(
-        "boot: a hostile agent leaves the supervisor its memory and its clients",
-        "boot",
-        "attacks::agent",
-    ),
-    system(
-        "bench: a report's page is readable in a browser",
-        "oracle",
-        "pages::",
-    ),
-    Step {
-        name: "sdk: the Python and npm packages, from empty environments",
-        work: Work::Sdk,
-    },
-    system("boot: pulled from a real registry", "boot", "pulled::"),
-    system("boot: the kernel's options", "boot", "kernel::"),
-    system("boot: the Rust SDK", "boot", "sdk::"),
-    system("boot: the SDKs' behaviours", "boot", "conformance::"),
-];
-
-/// Steps that mostly wait for emulated guests.
-pub(super) const GUESTS: &[Step] = &[
+/// All steps. One process works from the front, where steps mostly wait for emulated guests, and one
+/// from the end, where they work on this machine; short ones are in the middle, where both meet.
+pub(super) const STEPS: &[Step] = &[
     system(
         "oracle: every case of layer semantics, natively and in the guest",
         "oracle",
@@ -172,6 +99,76 @@ pub(super) const GUESTS: &[Step] = &[
         "boot",
         "lab::",
     ),
+    system("boot: the SDKs' behaviours", "boot", "conformance::"),
+    system("boot: the Rust SDK", "boot", "sdk::"),
+    system("boot: the kernel's options", "boot", "kernel::"),
+    system("boot: pulled from a real registry", "boot", "pulled::"),
+    Step {
+        name: "sdk: the Python and npm packages, from empty environments",
+        work: Work::Sdk,
+    },
+    system(
+        "bench: a report's page is readable in a browser",
+        "oracle",
+        "pages::",
+    ),
+    system(
+        "boot: a hostile agent leaves the supervisor its memory and its clients",
+        "boot",
+        "attacks::agent",
+    ),
+    system(
+        "boot: a forged disk leaves the commands that read it their memory",
+        "boot",
+        "attacks::disks",
+    ),
+    system(
+        "network: floods by a guest and by peers leave it its memory",
+        "boot",
+        "attacks::network",
+    ),
+    system(
+        "store: the same bytes on every number of processors",
+        "store",
+        "determinism::",
+    ),
+    system("store: errors of the disk", "store", "faults::"),
+    system("store: full disks", "store", "full_disks::"),
+    system(
+        "store: a flipped byte is found, refused and mended",
+        "store",
+        "flips::",
+    ),
+    system("store: processes, some killed", "store", "stress::"),
+    system("store: commands survive being killed", "store", "kills::"),
+    system(
+        "oracle: ext4 images are accepted by e2fsck and the kernel",
+        "oracle",
+        "ext4::",
+    ),
+    system("oracle: bad input is refused", "oracle", "refusals::"),
+    system(
+        "oracle: artifacts are accepted by fsck.erofs and qemu-img",
+        "oracle",
+        "artifacts::",
+    ),
+    system("oracle: stores and registries", "oracle", "stores::"),
+    system("oracle: saved tars are those read", "oracle", "saved::"),
+    system(
+        "oracle: random layers agree with containerd and umoci",
+        "oracle",
+        "engines::random",
+    ),
+    every_nth(
+        "oracle: hostile layers agree with containerd, moby and umoci",
+        ("oracle", "engines::hostile"),
+        "6",
+    ),
+    system("oracle: EROFS, by every reader", "oracle", "erofs::"),
+    Step {
+        name: "unit, golden, property and oracle tests",
+        work: Work::Units,
+    },
 ];
 
 impl Step {
