@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The origin of all requests; the servers ignore it.
-const ORIGIN: &str = "http://sandbox";
+pub(crate) const ORIGIN: &str = "http://sandbox";
 /// The silence after which a supervisor is taken for stopped. It answers pings, one every 3 s, from
 /// an event loop that does little else; on an overloaded host an answer takes seconds.
 const SILENCE_LIMIT: Duration = Duration::from_secs(15);
@@ -303,7 +303,12 @@ impl Client {
         self.connection.is_closed()
     }
 
-    /// Returns the generated client, to forward calls unchanged.
+    /// Returns the connection, to pass calls on.
+    pub fn connection(&self) -> Connection {
+        self.connection.clone()
+    }
+
+    /// Returns the generated client.
     pub fn raw(&self) -> SandboxClient<Connection> {
         self.sandbox.clone()
     }

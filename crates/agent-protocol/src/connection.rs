@@ -14,6 +14,7 @@ use tower_service::Service;
 
 use crate::greeting;
 use crate::heartbeat::{self, Heard, Heartbeat, SilentPeer};
+use crate::proxy::Proxy;
 use crate::services::{Services, agent_service};
 use crate::v1::sandbox_server::Sandbox;
 use crate::v1::supervisor_server::Supervisor;
@@ -128,14 +129,15 @@ where
         .await
 }
 
-/// Serves a client of the supervisor until it disconnects.
+/// Serves a client of the supervisor until it disconnects: answers its calls, or passes them on to the
+/// agent.
 ///
 /// # Errors
 /// If the connection breaks, or the client does not send HTTP/2.
 pub async fn serve_kept<T, S>(stream: T, service: S) -> Result<(), hyper::Error>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-    S: Sandbox + Supervisor + Clone,
+    S: Supervisor + Proxy,
 {
     let services = TowerToHyperService::new(Services::new(service));
     server()

@@ -2,7 +2,7 @@
 //!
 //! After a greeting that marks the start of a session, one HTTP/2 connection runs over the
 //! virtio-console port, with the host as the client. The supervisor serves the same service on a
-//! Unix socket, so any gRPC client can talk to a sandbox.
+//! Unix socket, mostly as a [`Proxy`], so any gRPC client can talk to a sandbox.
 
 mod chunks;
 mod client;
@@ -15,6 +15,7 @@ mod greeting;
 mod heartbeat;
 mod length;
 mod ownership;
+mod proxy;
 mod roll_back;
 mod services;
 
@@ -42,6 +43,7 @@ pub use freeze::FrozenDisk;
 pub use heartbeat::{Heartbeat, SilentPeer};
 pub use length::{TooLong, check_length};
 pub use ownership::Ownership;
+pub use proxy::{Passage, Proxy, Silence};
 pub use roll_back::RollingBack;
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use msb_agent_protocol::v1::Exec;
-use msb_agent_protocol::{Client, ClientError, Command, Heartbeat, Status};
+use msb_agent_protocol::{Client, ClientError, Command, Heartbeat, Silence, Status};
 use tokio_stream::Stream;
 
 /// The timeout for the answer to a call. The agent answers pings, one every 3 s, from an event loop
@@ -38,17 +38,25 @@ pub(super) async fn started(agent: &Client, exec: Exec) -> Result<Command, Clien
         command = starting.exec(exec) => command,
         () = heartbeat.silence(ANSWER_TIMEOUT) => Err(ClientError::Silent {
             call: "exec",
-            message: silence(ANSWER_TIMEOUT),
+            message: not_answered(ANSWER_TIMEOUT),
         }),
     }
 }
 
-/// Returns the error that a client gets after such a silence.
-fn silent(limit: Duration) -> Status {
-    Status::deadline_exceeded(silence(limit))
+/// Waits until the agent has been silent for longer than `limit`, and returns the error that a client
+/// gets then.
+pub(super) fn silence(heartbeat: Heartbeat, limit: Duration) -> Silence {
+    Box::pin(async move {
+        heartbeat.silence(limit).await;
+        silent(limit)
+    })
 }
 
-fn silence(limit: Duration) -> String {
+fn silent(limit: Duration) -> Status {
+    Status::deadline_exceeded(not_answered(limit))
+}
+
+fn not_answered(limit: Duration) -> String {
     format!(
         "the guest's agent has not answered for {} s",
         limit.as_secs()
@@ -64,19 +72,16 @@ pub(super) fn answers<T>(
     heartbeat: Heartbeat,
     limit: Duration,
 ) -> Answers<T> {
-    let silence = async move { heartbeat.silence(limit).await };
     Box::pin(UntilSilence {
         answers,
-        silence: Some(Box::pin(silence)),
-        limit,
+        silence: Some(silence(heartbeat, limit)),
     })
 }
 
 struct UntilSilence<S> {
     answers: S,
     /// `None` once the stream has ended after a silence.
-    silence: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
-    limit: Duration,
+    silence: Option<Silence>,
 }
 
 impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for UntilSilence<S> {
@@ -87,8 +92,10 @@ impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for UntilSilence<S> 
             return Poll::Ready(None);
         };
         let answer = Pin::new(&mut self.answers).poll_next(context);
-        if answer.is_pending() && silence.as_mut().poll(context).is_ready() {
-            return Poll::Ready(Some(Err(silent(self.limit))));
+        if answer.is_pending()
+            && let Poll::Ready(silent) = silence.as_mut().poll(context)
+        {
+            return Poll::Ready(Some(Err(silent)));
         }
         self.silence = Some(silence);
         answer
