@@ -57,17 +57,12 @@ class Registry:
         }
         self.manifest = json.dumps(manifest).encode()
         self.blobs = {digest(blob): blob for blob in [*self.layers, self.config]}
-        #: The status of every answer, if it is not 200.
-        self.status: int | None = None
         #: Layers that are sent only once the event is set.
         self.held: set[str] = set()
         self.release = threading.Event()
-        self.sent_bytes = 0
         self.name = ""
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
-        if self.status is not None:
-            return self.status, "application/json", b'{"errors":[{"code":"DENIED","message":"no"}]}'
         kind, _, reference = path.rpartition("/")
         if path.rstrip("/") == "/v2":
             return 200, "application/json", b"{}"

@@ -98,6 +98,7 @@ with Msb() as msb:
 
 
 def test_a_branch_is_owned_and_begins_with_the_snapshot(client):
+    """Forks, rollbacks and snapshots are behaviours of sdk/conformance."""
     with client.sandboxes.run(IMAGE, memory="256M", snapshots=True) as base:
         base.files.write("/mark", "one")
         ready = base.snapshots.create("ready")
@@ -109,16 +110,11 @@ def test_a_branch_is_owned_and_begins_with_the_snapshot(client):
                 assert list(diff) == []
             name = branch.name
         assert name not in [info.name for info in client.sandboxes.list()]
-        with client.sandboxes.run(from_sandbox=ready, memory="256M") as other:
-            assert other.files.read_text("/mark") == "one"
-        base.rollback(ready)
-        assert base.files.read_text("/mark") == "one"
+        other = client.sandboxes.create(from_sandbox=ready)
+        assert other.files.read_text("/mark") == "one"
+        other.remove()
         with pytest.raises(TypeError, match="a name must be str"):
             base.rollback(7)
-        names = base.fork(["f-1", "f-2"])
-        assert names == ["f-1", "f-2"]
-        for fork in names:
-            client.sandboxes.get(fork).remove()
 
 
 def test_content_is_read_piece_by_piece(sandbox):
@@ -135,9 +131,6 @@ def test_content_is_read_piece_by_piece(sandbox):
     with pytest.raises(RuntimeError, match="no more"):
         files.write("/streamed", broken())
     assert files.read("/streamed") == b"part 0\npart 1\npart 2\n"
-    for wrong in [7, [65, 66], None, 1.5]:
-        with pytest.raises(TypeError, match="must be str"):
-            files.write("/streamed", wrong)
     with pytest.raises(TypeError, match="stdin must be str"):
         sandbox.exec(["cat"], stdin=5)
     with pytest.raises(TypeError, match=r"spawn\(stdin=True\)"):
@@ -154,12 +147,12 @@ def test_a_streamed_command_has_a_time_limit(sandbox):
             process.wait()
     with sandbox.spawn(["sleep", "60"]) as process, pytest.raises(TimeoutError, match="0.3 s"):
         process.wait(timeout=0.3)
+    with pytest.raises(TimeoutError):
+        sandbox.wait(0.2)
     assert time.monotonic() - begun < 30
 
 
-def test_a_failed_command_says_which_and_why(sandbox):
-    with pytest.raises(errors.CommandFailed, match="exit 9' ended with exit code 9: why$"):
-        sandbox.shell("echo why >&2; exit 9", check=True)
+def test_a_large_file_is_read_with_a_larger_limit(sandbox):
     sandbox.shell("truncate -s 40M /huge", check=True)
     with pytest.raises(errors.OutputLimit) as caught:
         sandbox.files.read("/huge")

@@ -96,18 +96,6 @@ def test_a_cancelled_task_ends_the_pull(home, registry):
     assert asyncio.run(main()) == []
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [(401, errors.Unauthorized), (403, errors.Unauthorized), (400, errors.RegistryError)],
-)
-def test_a_registry_that_refuses_is_a_typed_error(home, registry, status, kind):
-    registry.status = status
-    with Msb(home=home) as client, pytest.raises(kind) as caught:
-        client.images.pull(registry.name)
-    assert isinstance(caught.value, errors.PullError)
-    assert "127.0.0.1" in caught.value.message
-
-
 def test_an_image_that_the_registry_does_not_have(home, registry):
     with Msb(home=home) as client, pytest.raises(errors.ImageNotFound):
         client.images.pull(registry.name.replace("latest", "none"))

@@ -1,8 +1,6 @@
-"""Names, archives, pushes and logins of an image, without a machine."""
+"""Pushes and logins of an image, without a machine."""
 
 import asyncio
-import json
-import tarfile
 import threading
 
 import pytest
@@ -98,20 +96,3 @@ def test_a_login_opens_a_registry_until_the_logout(home, target, tmp_path, monke
         assert images.logout(target.address) is False
         with pytest.raises(errors.Unauthorized):
             images.push("app:1", name)
-
-
-def test_an_image_is_tagged_and_saved(home, origin, tmp_path):
-    with Msb(home=home) as client:
-        assert client.images.get("app:1").digest == digest(origin.manifest)
-        client.images.save(["app:1", origin.name], tmp_path / "app.tar")
-        with pytest.raises(errors.ImageNotFound):
-            client.images.tag("nothing:1", "app:2")
-        with pytest.raises(errors.ImageNotFound):
-            client.images.push("nothing:1")
-        steps = client.images.history("app:1")
-    with tarfile.open(tmp_path / "app.tar") as archive:
-        [image] = json.load(archive.extractfile("manifest.json"))
-        layers = [archive.extractfile(layer).read() for layer in image["Layers"]]
-    assert layers == origin.layers
-    assert [step.diff_id for step in reversed(steps)] == [digest(layer) for layer in layers]
-    assert set(image["RepoTags"]) == {"app:1", origin.name}

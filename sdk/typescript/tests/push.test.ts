@@ -1,11 +1,11 @@
-/** Names, archives, pushes and logins of an image, without a machine. */
+/** Pushes and logins of an image, without a machine. */
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, beforeEach, describe, test } from "node:test";
 
-import { ImageNotFound, Msb, Unauthorized, type PushEvent } from "msb-sdk";
+import { Msb, Unauthorized, type PushEvent } from "msb-sdk";
 
 import { PushRegistry } from "./support/push_registry.js";
 import { serveLayout, type Registry } from "./support/registry.js";
@@ -93,18 +93,5 @@ describe("an image that was pulled", () => {
       if (config === undefined) delete process.env["DOCKER_CONFIG"];
       else process.env["DOCKER_CONFIG"] = config;
     }
-  });
-
-  test("an image is tagged and saved", async () => {
-    const path = join(home, "app.tar");
-    await msb.images.save("app:1", path, { format: "oci-archive" });
-    assert.ok(statSync(path).size > 1 << 20);
-    await assert.rejects(msb.images.tag("nothing:1", "app:2"), ImageNotFound);
-    await assert.rejects(async () => msb.images.push("nothing:1"), ImageNotFound);
-    const copy = new Msb({ home: join(home, "copy") });
-    const [loaded] = await copy.images.load(path, { tag: "app:copy" });
-    const { layerCount } = await msb.images.get("app:1");
-    assert.equal(loaded?.layerCount, layerCount);
-    await copy.close();
   });
 });

@@ -2,7 +2,6 @@
 
 mod cancelled;
 mod commands;
-mod errors;
 mod examples;
 mod files;
 mod leaks;
@@ -24,29 +23,19 @@ const STARTS_MAX: u32 = 5;
 type Check = fn(&TestEnv) -> Result<()>;
 
 pub(crate) fn tests() -> Vec<Trial> {
-    let each: [(&str, Check); 7] = [
+    let each: [(&str, Check); 4] = [
         (
-            "sdk commands are collected, limited, streamed and killed",
-            |env| with_sandbox(env, commands::check),
+            "sdk commands and archives are streamed, and leave no descriptor, thread or memory",
+            |env| with_sandbox(env, one_sandbox),
         ),
-        ("sdk files are written, read and copied", |env| {
-            with_sandbox(env, files::check)
-        }),
         ("sdk sandboxes end with their owner", |env| {
             run(life::check(env))
         }),
-        (
-            "sdk commands leave no descriptor, thread or memory",
-            |env| with_sandbox(env, leaks::check),
-        ),
         ("sdk starts that are cancelled leave nothing", |env| {
             run(leaks::cancelled(env))
         }),
         ("sdk changes that are cancelled are done or undone", |env| {
             run(cancelled::changes(env))
-        }),
-        ("sdk errors have the kind of their cause", |env| {
-            run(errors::check(env))
         }),
     ];
     let examples: [(&str, Check); 2] = [
@@ -63,6 +52,13 @@ pub(crate) fn tests() -> Vec<Trial> {
     let sdk = each.into_iter().map(trial("sdk"));
     sdk.chain(examples.into_iter().map(trial("examples")))
         .collect()
+}
+
+/// The checks that share one sandbox.
+async fn one_sandbox(sandbox: &Sandbox) -> Result<()> {
+    leaks::check(sandbox).await?;
+    commands::check(sandbox).await?;
+    files::check(sandbox).await
 }
 
 /// Runs a check on a runtime of its own, and ends the runtime after it.
