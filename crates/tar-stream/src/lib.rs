@@ -42,10 +42,8 @@
 //! four formats, and xattrs in the spelling of star and of libarchive. If the formats contradict
 //! each other, the reader decides like Go's `archive/tar`: GNU's names take precedence over PAX's,
 //! and PAX's over the header's. It is strict: an invalid number, a malformed record and an unknown
-//! type are errors, never defaults. [`Header`] and [`Extensions`] are the same reader without a
-//! stream, for blocks that another reader has found. [`ArchiveWriter`] writes ustar headers, with
-//! PAX records for values that do not fit, and sparse files in format 1.0. The same entries give
-//! the same bytes.
+//! type are errors, never defaults. [`ArchiveWriter`] writes ustar headers, with PAX records for
+//! values that do not fit, and sparse files in format 1.0. The same entries give the same bytes.
 //!
 //! The archive may be hostile: every length is checked against [`Limits`] before memory is
 //! allocated. A reader holds one entry, so at most a few times [`Limits::record_bytes`]. Paths are
@@ -67,7 +65,7 @@ mod write;
 pub use entry::{Entry, EntryHeader, EntryKind};
 pub use error::{InvalidHeader, RawPath, ReadError, WriteError};
 pub use limits::{Exceeded, Limit, Limits};
-pub use read::{ArchiveReader, Content, Extensions, Header};
+pub use read::{ArchiveReader, Content};
 pub use write::ArchiveWriter;
 
 /// Bytes of a block. Every part of an archive begins at a multiple of it.

@@ -1,9 +1,8 @@
-use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
 use oci_image::{ManifestError, excerpt};
-use oci_layers::{Exceeded, RawPath};
+use oci_layers::{Exceeded, InvalidHeader, RawPath};
 
 use super::choice::Choice;
 use super::container::Container;
@@ -43,7 +42,7 @@ pub enum ArchiveError {
         offset_bytes: u64,
         /// The fault of the header.
         #[source]
-        source: Box<dyn Error + Send + Sync>,
+        source: InvalidHeader,
     },
     /// A name in the tar, or the target of a link, is not UTF-8.
     #[error("{} is refused: the name '{name}' at byte {offset_bytes} is not UTF-8", .path.display())]

@@ -7,24 +7,8 @@ use crate::entry::{Entry, EntryKind};
 use crate::error::InvalidHeader;
 
 /// The headers that come before an entry's own and extend it: PAX headers, GNU long names.
-///
-/// ```
-/// use tar_stream::{BLOCK_BYTES, Extensions, Header};
-///
-/// # fn main() -> Result<(), tar_stream::InvalidHeader> {
-/// let mut block = [0; BLOCK_BYTES];
-/// block[..5].copy_from_slice(b"hello");
-/// block[156] = b'0';
-/// block[148..156].copy_from_slice(b"001504\0 ");
-/// let header = Header::parse(&block)?;
-/// let mut extensions = Extensions::default();
-/// extensions.add(b'x', b"14 path=world\n")?;
-/// assert_eq!(extensions.entry(&header, 0)?.path, b"world");
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug, Default)]
-pub struct Extensions {
+pub(super) struct Extensions {
     /// The name in a GNU long name header. It is empty if there is no such header.
     long_name: Vec<u8>,
     long_link: Vec<u8>,
@@ -36,7 +20,7 @@ impl Extensions {
     ///
     /// # Errors
     /// The body is malformed.
-    pub fn add(&mut self, type_flag: u8, body: &[u8]) -> Result<(), InvalidHeader> {
+    pub(super) fn add(&mut self, type_flag: u8, body: &[u8]) -> Result<(), InvalidHeader> {
         match type_flag {
             b'L' => self.long_name = text(body).to_vec(),
             b'K' => self.long_link = text(body).to_vec(),
@@ -59,7 +43,7 @@ impl Extensions {
     ///
     /// # Errors
     /// The header's type is unknown, or a number in it or in a PAX record is invalid.
-    pub fn entry(&self, header: &Header, offset_bytes: u64) -> Result<Entry, InvalidHeader> {
+    pub(super) fn entry(&self, header: &Header, offset_bytes: u64) -> Result<Entry, InvalidHeader> {
         let (path, link) = self.names(header);
         let kind = header.kind(&path)?;
         let metadata = Metadata {
@@ -86,7 +70,7 @@ impl Extensions {
     }
 
     /// Returns true if `header` and its extensions describe a sparse file, which has a map.
-    pub fn is_sparse(&self, header: &Header) -> bool {
+    pub(super) fn is_sparse(&self, header: &Header) -> bool {
         header.is_gnu_sparse() || is_sparse_in(&self.pax)
     }
 

@@ -7,7 +7,7 @@ use crate::error::InvalidHeader;
 
 /// One decoded header block, without the values of extended headers.
 #[derive(Debug, Clone)]
-pub struct Header {
+pub(super) struct Header {
     /// The fields `prefix` and `name`, joined by `/`.
     pub(super) path: Vec<u8>,
     /// The target of a link, from `linkname`.
@@ -41,7 +41,7 @@ impl Header {
     ///
     /// # Errors
     /// The checksum does not match, or a field is not a number in range.
-    pub fn parse(block: &[u8; BLOCK_BYTES]) -> Result<Self, InvalidHeader> {
+    pub(super) fn parse(block: &[u8; BLOCK_BYTES]) -> Result<Self, InvalidHeader> {
         check_sum(block)?;
         let dialect = Dialect::detect(block);
         let seconds = signed(&block[136..148], "mtime")?;
@@ -63,13 +63,13 @@ impl Header {
     }
 
     /// Returns `typeflag`, the type of the entry.
-    pub const fn type_flag(&self) -> u8 {
+    pub(super) const fn type_flag(&self) -> u8 {
         self.type_flag
     }
 
     /// Returns true if the header extends the next one. Its body belongs to
-    /// [`Extensions::add`](super::Extensions::add).
-    pub const fn is_extension(&self) -> bool {
+    /// [`Extensions::add`](super::extensions::Extensions::add).
+    pub(super) const fn is_extension(&self) -> bool {
         matches!(self.type_flag, b'x' | b'g' | b'L' | b'K')
     }
 
@@ -78,7 +78,7 @@ impl Header {
     ///
     /// # Errors
     /// The size is negative.
-    pub fn size_bytes(&self) -> Result<u64, InvalidHeader> {
+    pub(super) fn size_bytes(&self) -> Result<u64, InvalidHeader> {
         u64::try_from(self.size_bytes).map_err(|_| InvalidHeader::Number { field: "size" })
     }
 

@@ -8,6 +8,4 @@ mod reader;
 mod sparse;
 mod stream;
 
-pub use extensions::Extensions;
-pub use header::Header;
 pub use reader::{ArchiveReader, Content};

@@ -1,4 +1,4 @@
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 
 use super::extensions::Extensions;
 use super::header::Header;
@@ -27,6 +27,12 @@ impl<R: Read> ArchiveReader<R> {
             content_bytes: 0,
             padding_bytes: 0,
         }
+    }
+
+    /// Returns the offset of the next byte that is read. After [`ArchiveReader::next_entry`] it is
+    /// that of the entry's content, in bytes from the archive's start.
+    pub const fn offset_bytes(&self) -> u64 {
+        self.stream.offset_bytes()
     }
 
     /// Returns the next entry. `None` at the end of the archive; then the stream has been read to
@@ -190,6 +196,18 @@ impl<R: Read> ArchiveReader<R> {
 pub struct Content<'a, R> {
     stream: &'a mut Stream<R>,
     left_bytes: &'a mut u64,
+}
+
+impl<R: Read + Seek> ArchiveReader<R> {
+    /// Returns a reader like [`ArchiveReader::new`], which seeks past content that is not read.
+    pub const fn seekable(tar: R, limits: Limits) -> Self {
+        Self {
+            stream: Stream::seekable(tar),
+            limits,
+            content_bytes: 0,
+            padding_bytes: 0,
+        }
+    }
 }
 
 impl<R: Read> Read for Content<'_, R> {

@@ -1,16 +1,20 @@
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 
 use crate::BLOCK_BYTES;
 use crate::error::ReadError;
 use crate::limits::{Exceeded, Limit, Limits};
 
-/// Bytes that are skipped at a time.
+/// Bytes that are read at a time to skip them.
 const SKIP_BYTES: usize = 32 * 1024;
+
+/// Skips at most this number of bytes, and returns the number that were; 0 only at the end.
+type Skip<R> = fn(&mut R, u64) -> io::Result<u64>;
 
 /// A stream that knows its offset and remembers the reason for a failure.
 #[derive(Debug)]
 pub(super) struct Stream<R> {
     inner: R,
+    skip: Skip<R>,
     offset_bytes: u64,
     failure: Option<ReadError>,
 }
@@ -19,6 +23,7 @@ impl<R: Read> Stream<R> {
     pub(super) const fn new(inner: R) -> Self {
         Self {
             inner,
+            skip: read_past,
             offset_bytes: 0,
             failure: None,
         }
@@ -90,17 +95,19 @@ impl<R: Read> Stream<R> {
 
     /// Skips bytes up to the end of the stream. Returns the number of skipped bytes.
     pub(super) fn skip_up_to(&mut self, length_bytes: u64) -> Result<u64, ReadError> {
-        let mut buffer = [0; SKIP_BYTES];
-        let start_bytes = self.offset_bytes;
         let mut missing_bytes = length_bytes;
         while missing_bytes > 0 {
-            let wanted = usize::try_from(missing_bytes).map_or(SKIP_BYTES, |n| n.min(SKIP_BYTES));
-            if self.read_some(&mut buffer[..wanted])? == 0 {
-                break;
+            match (self.skip)(&mut self.inner, missing_bytes) {
+                Ok(0) => break,
+                Ok(count) => {
+                    self.offset_bytes += count;
+                    missing_bytes -= count;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(self.failed(source)),
             }
-            missing_bytes = length_bytes - (self.offset_bytes - start_bytes);
         }
-        Ok(self.offset_bytes - start_bytes)
+        Ok(length_bytes - missing_bytes)
     }
 
     pub(super) const fn truncated(&self) -> ReadError {
@@ -125,15 +132,45 @@ impl<R: Read> Stream<R> {
                     return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(source) => {
-                    return Err(ReadError::Io {
-                        offset_bytes: self.offset_bytes,
-                        source,
-                    });
-                }
+                Err(source) => return Err(self.failed(source)),
             }
         }
     }
+
+    const fn failed(&self, source: io::Error) -> ReadError {
+        ReadError::Io {
+            offset_bytes: self.offset_bytes,
+            source,
+        }
+    }
+}
+
+impl<R: Read + Seek> Stream<R> {
+    /// Returns a stream that seeks past the bytes that it skips.
+    pub(super) const fn seekable(inner: R) -> Self {
+        Self {
+            inner,
+            skip: seek_past,
+            offset_bytes: 0,
+            failure: None,
+        }
+    }
+}
+
+fn read_past<R: Read>(inner: &mut R, length_bytes: u64) -> io::Result<u64> {
+    let mut buffer = [0; SKIP_BYTES];
+    let wanted = usize::try_from(length_bytes).map_or(SKIP_BYTES, |n| n.min(SKIP_BYTES));
+    let count = inner.read(&mut buffer[..wanted])?;
+    Ok(u64::try_from(count).expect("a buffer is below 2^64"))
+}
+
+fn seek_past<R: Seek>(inner: &mut R, length_bytes: u64) -> io::Result<u64> {
+    let start_bytes = inner.stream_position()?;
+    // A file may be positioned beyond its end.
+    let left_bytes = inner.seek(SeekFrom::End(0))?.saturating_sub(start_bytes);
+    let count = length_bytes.min(left_bytes);
+    inner.seek(SeekFrom::Start(start_bytes + count))?;
+    Ok(count)
 }
 
 /// For readers of content: they get a short error, and [`Stream::take_failure`] has the reason.

@@ -110,3 +110,25 @@ fn content_is_read_as_far_as_the_entry_goes() {
     let entry = archive.next_entry().expect("valid").expect("an entry");
     assert_eq!((entry.path, entry.offset_bytes), (b"b".to_vec(), 1024));
 }
+
+#[test]
+fn a_seekable_archive_has_the_same_entries_and_ends() {
+    let tar = TarBuilder::archive([TarEntry::file("a", "1234"), TarEntry::file("b", "5")]);
+    for length in [tar.len(), 1536 + 1, 512 + 3, 512 + 4] {
+        let tar = &tar[..length];
+        let mut read = ArchiveReader::new(tar, Limits::default());
+        let mut sought = ArchiveReader::seekable(std::io::Cursor::new(tar), Limits::default());
+        loop {
+            match (read.next_entry(), sought.next_entry()) {
+                (Ok(Some(one)), Ok(Some(other))) => assert_eq!(one, other),
+                (Ok(None), Ok(None)) => break,
+                (Err(one), Err(other)) => {
+                    assert_eq!(one.to_string(), other.to_string());
+                    break;
+                }
+                (one, other) => panic!("{length}: {one:?} and {other:?}"),
+            }
+            assert_eq!(read.offset_bytes(), sought.offset_bytes());
+        }
+    }
+}

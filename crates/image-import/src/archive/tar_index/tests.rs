@@ -1,3 +1,4 @@
+use std::error::Error as _;
 use std::io::Write as _;
 
 use tar::EntryType;
