@@ -1,4 +1,3 @@
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
@@ -10,6 +9,7 @@ use crate::commands::{
     rollback, run, save, share, snapshot, start, stats, stop, system_prune, tag, top, update,
     version, vmm, volume, wait,
 };
+use crate::internal::{MAINTAIN_COMMAND, NETWORK_COMMAND, SHARE_COMMAND, VMM_COMMAND};
 
 /// Run any OCI image in a microVM.
 ///
@@ -37,37 +37,6 @@ pub(crate) struct Arguments {
 
 /// The heading in help of the options that every command has, below the command's own options.
 pub(crate) const GLOBAL_HEADING: &str = "Global options";
-
-// The commands that msb starts its own processes with. Users do not type such names, and clap
-// suggests them for no typing mistake.
-/// The command that runs a virtual machine.
-pub(crate) const VMM_COMMAND: &str = "__vmm";
-/// The command that serves a sandbox's network.
-pub(crate) const NETWORK_COMMAND: &str = "__network";
-/// The command that serves a shared directory.
-pub(crate) const SHARE_COMMAND: &str = "__share";
-/// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
-pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
-
-/// Returns true if a command line, without the program's name, is that of a process that msb starts by
-/// itself. Only options may stand before the command.
-pub(crate) fn is_internal(mut words: impl Iterator<Item = OsString>) -> bool {
-    while let Some(word) = words.next() {
-        if word == "--home" {
-            words.next();
-        } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return [
-                VMM_COMMAND,
-                NETWORK_COMMAND,
-                SHARE_COMMAND,
-                MAINTAIN_COMMAND,
-            ]
-            .iter()
-            .any(|name| word == *name);
-        }
-    }
-    false
-}
 
 // The options that every command has.
 #[derive(Debug, Args)]
@@ -246,18 +215,6 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
-
-    #[test]
-    fn a_process_of_a_machine_is_known_by_its_command() {
-        let known = |line: &str| is_internal(line.split(' ').map(OsString::from));
-        assert!(known("--home /h __vmm --qemu q /d"));
-        assert!(known("--home=/h -q __network /d"));
-        assert!(known("__share /d 0"));
-        assert!(known("--home /h __maintain 0f"));
-        assert!(!known("exec name __vmm"));
-        assert!(!known("--home __vmm ps"));
-        assert!(!known("--home"));
-    }
 
     #[test]
     fn a_command_says_of_itself_what_it_is_listed_with() {

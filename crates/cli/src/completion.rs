@@ -9,19 +9,17 @@ use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 use msb_sdk::{Msb, Names};
 
-use crate::help;
-
 /// The environment variable that names the shell that asks.
 const VARIABLE: &str = "MSB_COMPLETE";
 const PROGRAM: &str = "msb";
 
-/// Answers a shell that asks for completions. Returns true if one did.
+/// Answers a shell that asks for completions of this grammar. Returns true if one did.
 ///
 /// # Errors
 /// If the shell is unknown, or cannot be answered.
-pub(crate) fn answer() -> clap::error::Result<bool> {
+pub(crate) fn answer(grammar: fn() -> Command) -> clap::error::Result<bool> {
     let directory = std::env::current_dir().ok();
-    let completion = CompleteEnv::with_factory(command).var(VARIABLE);
+    let completion = CompleteEnv::with_factory(|| completed(grammar())).var(VARIABLE);
     completion.try_complete(std::env::args_os(), directory.as_deref())
 }
 
@@ -39,11 +37,10 @@ pub(crate) fn script(shell: Shell) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&script).into_owned())
 }
 
-/// Returns the command line's grammar, with completers for the names of objects.
-fn command() -> Command {
-    let mut command = help::ordered();
-    command.build();
-    with_names(command)
+/// Returns the grammar with completers for the names of objects.
+fn completed(mut grammar: Command) -> Command {
+    grammar.build();
+    with_names(grammar)
 }
 
 fn with_names(command: Command) -> Command {

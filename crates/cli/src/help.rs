@@ -1,28 +1,26 @@
 //! The output of `--help`, and of a command line that cannot be parsed.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args as _, Command, CommandFactory as _};
 
-use crate::args::Arguments;
-use crate::commands::{create, ps, run};
 use crate::failure::printable;
 use crate::{docker, output};
 
-/// Prints clap's result in place of arguments. Returns true if the user asked for it, as with
+/// Prints clap's result for this grammar in place of arguments. Returns true if the user asked for it, as with
 /// `--help`, and it was printed.
-pub(crate) fn print(error: clap::Error) -> bool {
+pub(crate) fn print(error: clap::Error, grammar: &Command) -> bool {
     let words: Vec<String> = std::env::args_os()
         .skip(1)
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let asked = !error.use_stderr();
-    let (path, command) = typed_command(&words);
+    let (path, command) = typed_command(grammar.clone(), &words);
     if let Some(line) = docker::answer(&error, &path, &words) {
         output::answer(&printable(&line));
         return false;
     }
     let printed = match error.kind() {
-        ErrorKind::DisplayHelp => in_order(error).print(),
+        ErrorKind::DisplayHelp => in_order(error, grammar.clone()).print(),
         ErrorKind::MissingSubcommand => command.clone().print_help(),
         ErrorKind::MissingRequiredArgument => with_plain_usage(error, command).print(),
         ErrorKind::UnknownArgument => without_dashes(error).print(),
@@ -33,8 +31,8 @@ pub(crate) fn print(error: clap::Error) -> bool {
 }
 
 /// Returns the command that was typed, as far as it exists, and its words. The command is built.
-pub(crate) fn typed_command(words: &[String]) -> (String, Command) {
-    let mut command = ordered();
+pub(crate) fn typed_command(grammar: Command, words: &[String]) -> (String, Command) {
+    let mut command = grammar;
     command.build();
     let mut path = Vec::new();
     let mut words = words.iter();
@@ -51,36 +49,8 @@ pub(crate) fn typed_command(words: &[String]) -> (String, Command) {
     (path.join(" "), command)
 }
 
-/// Returns every command, with its help in order. In a command that is built late, the global
-/// options would come first, before its own headings.
-pub(crate) fn ordered() -> Command {
-    let command = sandboxes_in_order(Arguments::command());
-    command.mut_subcommand("container", sandboxes_in_order)
-}
-
-/// Removes the deferred part of a command's construction.
-fn at_once(command: Command) -> Command {
-    command.defer(|command| command)
-}
-
-fn sandboxes_in_order(group: Command) -> Command {
-    group
-        .mut_subcommand("run", |command| {
-            run::Arguments::augment_args(at_once(command))
-        })
-        .mut_subcommand("create", |command| {
-            create::Arguments::augment_args(at_once(command))
-        })
-        .mut_subcommand("ls", |command| {
-            let command = ps::Arguments::augment_args(at_once(command));
-            // The option is accepted for compatibility with Docker; `ls` lists all sandboxes
-            // anyway.
-            command.mut_arg("all", |argument| argument.hide(true))
-        })
-}
-
-fn in_order(error: clap::Error) -> clap::Error {
-    ordered().try_get_matches().err().unwrap_or(error)
+fn in_order(error: clap::Error, grammar: Command) -> clap::Error {
+    grammar.try_get_matches().err().unwrap_or(error)
 }
 
 /// Gives the error a usage line without the options that the environment sets. The user did not
@@ -123,8 +93,11 @@ fn without_hidden(mut error: clap::Error, command: &Command) -> clap::Error {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
-    use crate::args::GLOBAL_HEADING;
+    use crate::args::{Arguments, GLOBAL_HEADING};
+    use crate::grammar::ordered;
 
     /// Phrases that read badly or say nothing.
     const BAD: &[&str] = &[
@@ -303,7 +276,7 @@ mod tests {
         let error = Arguments::command().try_get_matches_from(words);
         let error = error.expect_err("the sandbox is missing");
         let words = words.map(str::to_owned);
-        let error = with_plain_usage(error, typed_command(&words[1..]).1);
+        let error = with_plain_usage(error, typed_command(ordered(), &words[1..]).1);
         let text = error.render().to_string();
         assert!(
             text.contains("\nUsage: msb rm [OPTIONS] <SANDBOX>...\n"),

@@ -4,12 +4,15 @@ mod args;
 mod commands;
 mod completion;
 mod confirm;
+mod dispatch;
 mod docker;
 mod environment;
 mod failure;
 mod foreign_output;
+mod grammar;
 mod help;
 mod image_pattern;
+mod internal;
 mod interrupt_counter;
 mod layer_bars;
 mod layer_compression;
@@ -43,15 +46,15 @@ use msb_runtime::{Mark, Timeline, TimelineError};
 const TIMELINE_VARIABLE: &str = "MSB_TIMELINE";
 
 fn main() -> ExitCode {
-    if args::is_internal(std::env::args_os().skip(1)) {
+    if internal::is_internal(std::env::args_os().skip(1)) {
         // The client that starts such a process may be a library in any program.
         msb_jail::close_inherited_descriptors();
     }
-    match completion::answer() {
+    match completion::answer(grammar::ordered) {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
         Err(error) => {
-            help::print(error);
+            help::print(error, &grammar::ordered());
             return ExitCode::from(EXIT_MSB_FAILED);
         }
     }
@@ -60,7 +63,7 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version were asked for; anything else is a mistake.
-            return if help::print(error) {
+            return if help::print(error, &grammar::ordered()) {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::from(EXIT_MSB_FAILED)
@@ -77,7 +80,7 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: Arguments, timeline: Result<Timeline, TimelineError>) -> Outcome {
-    commands::run(arguments, timeline?)
+    dispatch::run(arguments, timeline?)
 }
 
 /// Opens the timeline that the environment names, and marks the start of this process in it.

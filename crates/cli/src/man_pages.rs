@@ -8,19 +8,17 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use durable_files::publish_bytes;
 
-use crate::help;
-
 /// The section of the manual for programs that users run.
 const SECTION: &str = "1";
 /// The title of the manual, at the top of each page.
 const MANUAL: &str = "msb";
 
-/// Writes every page into a directory, which exists, and returns their number.
+/// Writes every page of a grammar into a directory, which exists, and returns their number.
 ///
 /// # Errors
 /// If a page cannot be written.
-pub(crate) fn write(directory: &Path) -> io::Result<usize> {
-    let mut command = help::ordered().disable_help_subcommand(true);
+pub(crate) fn write(grammar: Command, directory: &Path) -> io::Result<usize> {
+    let mut command = grammar.disable_help_subcommand(true);
     command.build();
     write_tree(&command, directory)
 }
@@ -93,7 +91,7 @@ mod tests {
     #[test]
     fn every_listed_command_has_a_page_with_its_examples() {
         let directory = tempfile::tempdir().expect("a directory");
-        let pages = write(directory.path()).expect("written");
+        let pages = write(crate::grammar::ordered(), directory.path()).expect("written");
         let names: Vec<String> = fs_names(directory.path());
         assert_eq!(names.len(), pages);
         for name in ["msb.1", "msb-run.1", "msb-image-ls.1"] {

@@ -1,18 +1,13 @@
-use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fstree::ReadAt;
 
-use crate::block::{Run, length_of, whole};
+use crate::block::{Run, whole};
 use crate::error::{BaseError, Fault};
 use crate::file_blocks::{self, FileBlocks, FileBlocksDisk};
 use crate::image_part::{self, ImagePart, ImagePartDisk};
 use crate::sealed::{Fields, seal, unseal};
-
-/// The longest path, in bytes (`PATH_MAX`, uapi/linux/limits.h).
-const PATH_MAX_BYTES: u64 = 4096;
 
 /// Bytes outside of the pool that a disk begins with. They are only read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,24 +70,6 @@ impl Base {
         fields.end()?;
         Ok(base)
     }
-}
-
-/// Appends the length of a path and the path.
-pub(crate) fn write_path(bytes: &mut Vec<u8>, path: &Path) {
-    let path = path.as_os_str().as_bytes();
-    bytes.extend_from_slice(&length_of(path).to_le_bytes());
-    bytes.extend_from_slice(path);
-}
-
-/// Reads what [`write_path`] has written.
-pub(crate) fn read_path(fields: &mut Fields<'_>) -> Result<PathBuf, Fault> {
-    let value = fields.u64()?;
-    if value > PATH_MAX_BYTES {
-        let name = "path_bytes";
-        return Err(Fault::Field { name, value });
-    }
-    let path = fields.bytes(value)?.to_vec();
-    Ok(OsString::from_vec(path).into())
 }
 
 /// The open files of a base, as the disk that begins with it.

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use fstree::ReadAt;
 
-use crate::base::{read_path, write_path};
 use crate::block::{BLOCK_BYTES, Run, SIZE_MAX_BYTES, blocks_of, in_memory, length_of};
 use crate::block_list::block_number;
 use crate::error::{BaseError, Fault};
-use crate::sealed::Fields;
+use crate::sealed::{Fields, write_path};
 
 /// The magic of blocks of files, with the version of the format.
 pub(crate) const MAGIC: [u8; 8] = *b"GENBMAP1";
@@ -149,7 +148,7 @@ impl FileBlocks {
             files.push(BlockFile {
                 size_bytes: fields.u64()?,
                 blake3: fields.array()?,
-                path: read_path(fields)?,
+                path: fields.path()?,
             });
         }
         let mut runs = Vec::new();

@@ -280,3 +280,23 @@ fn other_runs(map: &BlockMap, blocks: Run, slot: Slot) -> Vec<(Run, Slot)> {
     let others = map.runs(blocks).filter(|(_, present)| *present != slot);
     others.collect()
 }
+
+/// A head that takes no more writes and is not yet sealed.
+#[derive(Debug)]
+pub(crate) struct Sealing<F> {
+    pub(crate) data: Data<F>,
+    pub(crate) content: Content,
+}
+
+impl<F: StorageFile> Sealing<F> {
+    /// Makes the data durable, and the list of its blocks.
+    pub(crate) fn seal<S>(&self, storage: &S) -> Result<(), StorageError>
+    where
+        S: Storage<File = F>,
+    {
+        self.data.sync()?;
+        let list = self.content.list(&self.data);
+        sealed::write(storage, &names::blocks(self.data.id), &list.to_bytes())?;
+        Ok(())
+    }
+}

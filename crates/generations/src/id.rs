@@ -1,5 +1,8 @@
 use std::fmt;
 
+use crate::error::StorageError;
+use crate::storage::Storage;
+
 /// Length of an identifier, in bytes.
 pub(crate) const ID_BYTES: usize = 16;
 
@@ -60,4 +63,18 @@ fn parse_hex(text: &str) -> Option<[u8; ID_BYTES]> {
         *byte = u8::from_str_radix(text.get(index..index + 2)?, 16).ok()?;
     }
     Some(bytes)
+}
+
+/// Draws an identifier.
+pub(crate) fn draw<S: Storage, T>(
+    storage: &S,
+    from_bytes: impl Fn([u8; 16]) -> Option<T>,
+) -> Result<T, StorageError> {
+    loop {
+        let bytes = storage.random();
+        let bytes = bytes.map_err(StorageError::of("draw", "an identifier"))?;
+        if let Some(id) = from_bytes(bytes) {
+            return Ok(id);
+        }
+    }
 }

@@ -7,10 +7,9 @@ use disk_image::{DiskImage, Format};
 use durable_files::open_regular;
 use fstree::ReadAt;
 
-use crate::base::{read_path, write_path};
 use crate::block::length_of;
 use crate::error::{BaseError, Fault};
-use crate::sealed::Fields;
+use crate::sealed::{Fields, write_path};
 
 /// The magic of the part of a disk image, with the version of the format.
 pub(crate) const MAGIC: [u8; 8] = *b"GENBASE1";
@@ -138,7 +137,7 @@ impl ImagePart {
             modified_ns: fields.u64()?.cast_signed(),
         };
         Ok(Self {
-            path: read_path(fields)?,
+            path: fields.path()?,
             format,
             start_bytes,
             length_bytes,

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use crate::disk::Disk;
 use crate::error::{CreateError, OpenError, StorageError};
+use crate::id::draw;
 use crate::names;
 use crate::names::Role;
 use crate::open::{load, open_data, read_record};
@@ -262,18 +263,4 @@ fn write_all<S: Storage + Sync>(
         let written: Vec<_> = written.collect();
         written.into_iter().collect()
     })
-}
-
-/// Draws an identifier.
-pub(crate) fn draw<S: Storage, T>(
-    storage: &S,
-    from_bytes: impl Fn([u8; 16]) -> Option<T>,
-) -> Result<T, StorageError> {
-    loop {
-        let bytes = storage.random();
-        let bytes = bytes.map_err(StorageError::of("draw", "an identifier"))?;
-        if let Some(id) = from_bytes(bytes) {
-            return Ok(id);
-        }
-    }
 }

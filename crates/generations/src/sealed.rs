@@ -1,5 +1,10 @@
 //! Files that end with the BLAKE3 of the bytes before it.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::block::length_of;
 use crate::error::{Damaged, Fault, OpenError, SYNC, StorageError};
 use crate::id::ID_BYTES;
 use crate::names;
@@ -7,6 +12,9 @@ use crate::storage::{Access, Storage, StorageFile};
 
 /// Length of the seal, in bytes.
 pub(crate) const SEAL_BYTES: usize = blake3::OUT_LEN;
+
+/// The longest path, in bytes (`PATH_MAX`, uapi/linux/limits.h).
+const PATH_MAX_BYTES: u64 = 4096;
 
 /// Appends the seal.
 pub(crate) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
@@ -100,6 +108,13 @@ pub(crate) fn remove<S: Storage>(storage: &S, name: &str) -> Result<(), StorageE
     }
 }
 
+/// Appends the length of a path and the path.
+pub(crate) fn write_path(bytes: &mut Vec<u8>, path: &Path) {
+    let path = path.as_os_str().as_bytes();
+    bytes.extend_from_slice(&length_of(path).to_le_bytes());
+    bytes.extend_from_slice(path);
+}
+
 /// Reads fields one after the other.
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
@@ -114,7 +129,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
         let too_short = Fault::Field {
             name: "length",
-            value: crate::block::length_of(self.rest),
+            value: length_of(self.rest),
         };
         let (array, rest) = self.rest.split_first_chunk().ok_or(too_short)?;
         self.rest = rest;
@@ -125,7 +140,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn bytes(&mut self, length: u64) -> Result<&'a [u8], Fault> {
         let too_short = Fault::Field {
             name: "length",
-            value: crate::block::length_of(self.rest),
+            value: length_of(self.rest),
         };
         let length = usize::try_from(length).ok();
         let parts = length.and_then(|length| self.rest.split_at_checked(length));
@@ -140,6 +155,17 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn u64(&mut self) -> Result<u64, Fault> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// Returns the path that [`write_path`] has written.
+    pub(crate) fn path(&mut self) -> Result<PathBuf, Fault> {
+        let value = self.u64()?;
+        if value > PATH_MAX_BYTES {
+            let name = "path_bytes";
+            return Err(Fault::Field { name, value });
+        }
+        let path = self.bytes(value)?.to_vec();
+        Ok(OsString::from_vec(path).into())
     }
 
     /// Returns the bytes of an identifier; `None` if they are all zero.
@@ -162,7 +188,7 @@ impl<'a> Fields<'a> {
 
     /// Checks that no bytes are left.
     pub(crate) fn end(self) -> Result<(), Fault> {
-        let value = crate::block::length_of(self.rest);
+        let value = length_of(self.rest);
         let name = "length";
         (value == 0)
             .then_some(())

@@ -3,34 +3,14 @@
 use crate::block::GENERATIONS_MAX;
 use crate::disk::{Disk, create_head};
 use crate::error::{CutError, FlushError, StorageError};
-use crate::head::Content;
+use crate::head::Sealing;
+use crate::id::draw;
 use crate::names;
-use crate::pool::draw;
-use crate::sealed::{remove, replace, sync_names, write};
+use crate::sealed::{remove, replace, sync_names};
 use crate::state::State;
 use crate::storage::{Storage, StorageFile};
 use crate::view::Data;
 use crate::{GenerationId, block_set::BlockSet};
-
-/// A head that takes no more writes and is not yet sealed.
-#[derive(Debug)]
-pub(crate) struct Sealing<F> {
-    data: Data<F>,
-    content: Content,
-}
-
-impl<F: StorageFile> Sealing<F> {
-    /// Makes the data durable, and the list of its blocks.
-    fn seal<S>(&self, storage: &S) -> Result<(), StorageError>
-    where
-        S: Storage<File = F>,
-    {
-        self.data.sync()?;
-        let list = self.content.list(&self.data);
-        write(storage, &names::blocks(self.data.id), &list.to_bytes())?;
-        Ok(())
-    }
-}
 
 impl<S: Storage> Disk<S> {
     /// Makes all changes durable that were made before the call.

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::layout::{self, FORMAT_VERSION, Layout};
 use crate::checksum::Checksum;
-use crate::outline::OutlineRecord;
 
 /// Longest record that is read, in bytes.
 const RECORD_MAX_BYTES: u64 = 64 << 20;
@@ -106,6 +105,19 @@ pub struct VmdkRecord {
     pub size_bytes: u64,
     /// Checksum of the content.
     pub blake3: Checksum,
+}
+
+/// Record of a layer's outline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutlineRecord {
+    /// File name in the directory of artifacts.
+    pub file: String,
+    /// Length of the file, in bytes.
+    pub size_bytes: u64,
+    /// Checksum of the file.
+    pub blake3: Checksum,
+    /// Length of the layer's tar, in bytes.
+    pub tar_bytes: u64,
 }
 
 /// File with the record of a layer, beside the layer's artifact.

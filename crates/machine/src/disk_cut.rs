@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use generations::{FileStorage, GenerationId, State};
 use tokio::sync::oneshot;
 
-use crate::supervisor;
+use crate::log::log_line;
 
 /// The number of bytes of discarded blocks that a flush gives back: all. The machine may end after any
 /// flush, and with it this process.
@@ -274,7 +274,7 @@ fn flush(disk: &SharedDisk) -> Outcome<()> {
     disk.flush().map_err(|error| failed(&error))?;
     if let Err(error) = disk.reclaim(RECLAIM_BYTES) {
         // Blocks that stay allocated cost space and nothing else.
-        supervisor::log_line(&format!("cannot free discarded blocks: {error}"));
+        log_line(&format!("cannot free discarded blocks: {error}"));
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ use msb_vmm::{DiskFormat, Machine};
 use crate::called_disk::CalledDisk;
 use crate::confinement;
 use crate::disk_cut::{DiskOrders, SharedDisk};
-use crate::supervisor;
+use crate::log::log_line;
 
 /// The number of bytes of discarded blocks that are given back when the machine has ended: all.
 const RECLAIM_BYTES: u64 = u64::MAX;
@@ -121,14 +121,14 @@ impl DiskServer {
     pub(crate) fn serve(self) {
         let mut disk = self.disk.disk;
         if let Err(error) = nbd_server::serve(&self.stream, &self.stream, &mut disk) {
-            supervisor::log_line(&format!("the disk server has stopped: {error}"));
+            log_line(&format!("the disk server has stopped: {error}"));
         }
         // Blocks that stay allocated cost space and nothing else.
         let reclaimed = disk
             .lock()
             .and_then(|mut disk| disk.reclaim(RECLAIM_BYTES).map_err(io::Error::other));
         if let Err(error) = reclaimed {
-            supervisor::log_line(&format!("cannot free discarded blocks: {error}"));
+            log_line(&format!("cannot free discarded blocks: {error}"));
         }
     }
 }

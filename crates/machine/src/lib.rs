@@ -13,6 +13,7 @@ mod called_disk;
 mod confinement;
 mod disk_cut;
 mod disk_server;
+mod log;
 mod network_process;
 mod probe;
 mod share_process;

@@ -25,6 +25,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::disk_cut::{DiskOrders, disk_orders};
 use crate::disk_server::{DiskServerError, OpenDisk};
+use crate::log::log_line;
 use crate::network_process::{self, NetworkProcessError, NetworkStartError};
 use crate::supervisor::{self, Watched, WatchedDisk};
 use crate::{confinement, disk_server, share_process};
@@ -262,7 +263,7 @@ fn start_confined(
 }
 
 fn log_lacking(lacking: &Layer) {
-    supervisor::log_line(&format!("the process is not fully confined: {lacking}"));
+    log_line(&format!("the process is not fully confined: {lacking}"));
 }
 
 pub(crate) fn read_launch_spec(files: &SandboxPaths) -> Result<LaunchSpec, VmmProcessError> {
@@ -323,7 +324,7 @@ fn keep(
     });
     match served {
         Ok(never) => match never {},
-        Err(error) => supervisor::log_line(&error.to_string()),
+        Err(error) => log_line(&error.to_string()),
     }
     // A machine that ends by itself breaks the port first; its own thread says why.
     std::thread::sleep(VMM_END_TIMEOUT);

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use tokio::task::JoinError;
 
+use crate::answer::Answer;
 use crate::call_guard::CallGuard;
 use crate::client::Client;
 use crate::failure::Failure;
 use crate::object::Target;
-use crate::operation;
-use crate::reply::{Answer, Reply};
+use crate::table;
 
 /// One object on which operations are called: the client, a sandbox, a process, a stream.
 ///
@@ -20,6 +20,17 @@ use crate::reply::{Answer, Reply};
 #[derive(Clone)]
 pub struct Handle {
     shared: Arc<HandleShared>,
+}
+
+/// The result of an operation.
+#[derive(Debug)]
+pub struct Reply {
+    /// The value, as JSON; `null` if the operation has none, and at the end of a stream.
+    pub value: String,
+    /// Bulk data of the operation: the content of a file, the output of a command.
+    pub content: Vec<Bytes>,
+    /// The object that the operation made; `None` if it makes none.
+    pub handle: Option<Handle>,
 }
 
 /// The part of a handle that its clones share.
@@ -63,7 +74,11 @@ impl Handle {
         let operation = operation.to_owned();
         async move {
             let answer = begun?.await.map_err(|error| ended(&operation, error))??;
-            Ok(answer.into_reply(|target| Self::new(client, Some(target))))
+            Ok(Reply {
+                value: answer.value,
+                content: answer.content,
+                handle: answer.target.map(|target| Self::new(client, Some(target))),
+            })
         }
     }
 
@@ -76,7 +91,7 @@ impl Handle {
         // First: in a forked process every lock may be held by a thread that does not exist.
         self.shared.client.check()?;
         let target = self.target()?;
-        let running = operation::begin(target, operation, parameters, content)?;
+        let running = table::begin(target, operation, parameters, content)?;
         Ok(CallGuard::new(self.shared.client.runtime().spawn(running)))
     }
 

@@ -22,6 +22,7 @@
 //! Every failure is a [`Failure`]: a JSON description of an error of msb-sdk. A panic in an
 //! operation becomes one too. Parameters that an operation does not have are refused by name.
 
+mod answer;
 mod call_guard;
 mod client;
 mod failure;
@@ -31,10 +32,9 @@ mod object;
 mod operation;
 mod operations;
 mod parameters;
-mod reply;
+mod table;
 
 pub use client::Client;
 pub use failure::Failure;
-pub use handle::Handle;
+pub use handle::{Handle, Reply};
 pub use operation::OperationInfo;
-pub use reply::Reply;

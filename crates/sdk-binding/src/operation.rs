@@ -1,21 +1,19 @@
-//! The dispatch table: operations by the object that they are called on and by name.
+//! An operation: its name, its parameters and its code.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::field_names::field_names;
 use crate::object::{Object, Target};
-use crate::operations;
 use crate::parameters;
-use crate::reply::Answer;
 
 /// The name and parameters of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,28 +26,16 @@ pub struct OperationInfo {
     pub parameters: Vec<String>,
 }
 
-impl OperationInfo {
-    /// Returns the operations that exist, ordered by object and name.
-    pub fn all() -> impl Iterator<Item = Self> {
-        TABLE.values().map(|operation| operation.info.clone())
-    }
-}
-
 /// The future of an operation.
 pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Answer, Failure>> + Send>>;
 
-type Begin = dyn Fn(Target, &str, Vec<Bytes>) -> Result<Running, Failure> + Send + Sync;
+pub(crate) type Begin = dyn Fn(Target, &str, Vec<Bytes>) -> Result<Running, Failure> + Send + Sync;
 
 /// A row of the table.
 pub(crate) struct Operation {
-    info: OperationInfo,
-    begin: Box<Begin>,
+    pub(crate) info: OperationInfo,
+    pub(crate) begin: Box<Begin>,
 }
-
-static TABLE: LazyLock<BTreeMap<(&str, &str), Operation>> = LazyLock::new(|| {
-    let row = |operation: Operation| ((operation.info.on, operation.info.name), operation);
-    operations::all().into_iter().map(row).collect()
-});
 
 impl Operation {
     /// Returns a row of the table: `run` takes the object, the parameters and the bulk data.
@@ -112,22 +98,4 @@ impl Operation {
             begin: Box::new(begin),
         }
     }
-}
-
-/// Begins the operation `name` of `target`.
-///
-/// # Errors
-///
-/// The object has no such operation, or its parameters are refused.
-pub(crate) fn begin(
-    target: Target,
-    name: &str,
-    parameters: &str,
-    content: Vec<Bytes>,
-) -> Result<Running, Failure> {
-    let kind = target.kind();
-    let operation = TABLE
-        .get(&(kind, name))
-        .ok_or_else(|| Failure::no_operation(kind, name))?;
-    (operation.begin)(target, parameters, content)
 }

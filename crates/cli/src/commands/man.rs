@@ -19,9 +19,9 @@ pub(crate) struct Arguments {
     directory: PathBuf,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Outcome {
+pub(crate) fn run(arguments: &Arguments, grammar: clap::Command) -> Outcome {
     let directory = &arguments.directory;
-    let pages = man_pages::write(directory)
+    let pages = man_pages::write(grammar, directory)
         .with_context(|| format!("cannot write manual pages to {}", directory.display()))?;
     output::print(&format!("{pages} pages in {}\n", directory.display()))?;
     Ok(0)

@@ -7,8 +7,8 @@ use msb_machine::{Finding, Helpers, Trial};
 use msb_runtime::Timeline;
 
 use super::{Context, machine};
-use crate::args::{NETWORK_COMMAND, SHARE_COMMAND};
 use crate::failure::{EXIT_MSB_FAILED, Outcome};
+use crate::internal::{NETWORK_COMMAND, SHARE_COMMAND};
 use crate::output;
 
 // Arguments of `msb __vmm`.

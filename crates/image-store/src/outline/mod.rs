@@ -13,7 +13,6 @@ mod write;
 use std::io;
 
 use oci_image::Digest;
-use serde::{Deserialize, Serialize};
 
 pub use read::LayerTar;
 pub use write::{OutlineWriter, Written};
@@ -21,21 +20,8 @@ pub use write::{OutlineWriter, Written};
 use super::documents::again_hint;
 use super::find::REPAIR_HINT;
 use super::layout::{self, Layout};
-use super::record::{self, LayerFile, LayerRecord};
+use super::record::{self, LayerFile, LayerRecord, OutlineRecord};
 use super::{Checksum, Store};
-
-/// Record of a layer's outline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutlineRecord {
-    /// File name in the directory of artifacts.
-    pub file: String,
-    /// Length of the file, in bytes.
-    pub size_bytes: u64,
-    /// Checksum of the file.
-    pub blake3: Checksum,
-    /// Length of the layer's tar, in bytes.
-    pub tar_bytes: u64,
-}
 
 /// An error while a layer's tar is opened.
 #[derive(Debug, thiserror::Error)]

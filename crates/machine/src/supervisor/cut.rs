@@ -7,8 +7,9 @@ use msb_agent_protocol::v1::{CutDiskReply, CutDiskRequest};
 use msb_agent_protocol::{Client, FrozenDisk, Status};
 use tokio::time::{sleep, timeout};
 
-use super::{Supervisor, log_line};
+use super::Supervisor;
 use crate::disk_cut::CutDiskError;
+use crate::log::log_line;
 
 /// The time after which the agent thaws the filesystem by itself. A cut takes less than a millisecond
 /// of it, unless the host's disk is slow.

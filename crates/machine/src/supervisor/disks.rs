@@ -11,7 +11,7 @@ use msb_runtime::UPPER_SERIAL;
 use msb_vmm::{Machine, ShareKind, Shown};
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-use super::log_line;
+use crate::log::log_line;
 
 /// Time for which the same failure of the same disk is not logged again.
 /// The guest is hostile, and may report it as often as it likes.

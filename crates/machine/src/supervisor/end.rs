@@ -12,8 +12,9 @@ use msb_agent_protocol::{Client, Status};
 use msb_runtime::{EndReason, Exit, UNMOUNT_TIMEOUT};
 use tokio::time::{sleep, timeout};
 
+use super::Supervisor;
 use super::main_command::MainCommand;
-use super::{Supervisor, log_line};
+use crate::log::log_line;
 
 /// The silence of an agent that is to shut down, after which the machine is killed. An agent that
 /// waits for processes or disks still answers pings, one every 3 s: whoever answers none for 10 s

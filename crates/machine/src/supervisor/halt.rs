@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::{Supervisor, log_line};
+use super::Supervisor;
+use crate::log::log_line;
 
 /// The time between two looks at the length of the console's log. Clients hear of the end within
 /// 2 s.

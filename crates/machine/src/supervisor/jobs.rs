@@ -15,8 +15,8 @@ use msb_runtime::{Exit, Job, JobPaths, LogStream, LogWriter};
 use tokio::sync::watch;
 
 use super::call_timeout::answered;
-use super::log_line;
 use super::main_command::{keep, own};
+use crate::log::log_line;
 
 /// Maximum number of jobs that run at once.
 const RUNNING_MAX: usize = 256;

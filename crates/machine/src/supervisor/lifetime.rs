@@ -7,8 +7,9 @@ use msb_runtime::{EndReason, Exit, Lifetime, LogWriter, SandboxPaths, Supervisor
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::Supervisor;
 use super::main_command::{End, EndEvent, MainCommand};
-use super::{Supervisor, log_line};
+use crate::log::log_line;
 
 /// The timeout for the client that is to attach before the main command starts.
 const ATTACH_TIMEOUT: Duration = Duration::from_secs(30);

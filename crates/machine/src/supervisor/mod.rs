@@ -20,7 +20,7 @@ mod rollback;
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -43,6 +43,7 @@ use tokio::sync::{OnceCell, watch};
 use tokio::time::sleep;
 
 use crate::disk_cut::DiskOrders;
+use crate::log::log_line;
 
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -179,10 +180,4 @@ impl Supervisor {
         let awaited = self.awaited_owner.lock();
         awaited.unwrap_or_else(PoisonError::into_inner).take()
     }
-}
-
-/// Writes a line to the VMM process's log.
-pub(crate) fn log_line(what: &str) {
-    // A line that does not fit on a full disk is lost, and the process continues.
-    let _ = writeln!(io::stderr(), "msb: {what}");
 }

@@ -7,7 +7,7 @@ use tokio::io::Interest;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
-use super::log_line;
+use crate::log::log_line;
 
 /// The owners of the sandbox. Clones share their state.
 #[derive(Debug, Clone, Default)]

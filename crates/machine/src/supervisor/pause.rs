@@ -10,8 +10,9 @@ use msb_agent_protocol::Status;
 use msb_agent_protocol::v1::{PauseRequest, UnpauseRequest};
 use tokio::sync::{Mutex, watch};
 
+use super::Supervisor;
 use super::call_timeout::answered;
-use super::{Supervisor, log_line};
+use crate::log::log_line;
 
 /// The pause of a sandbox. Clones share it.
 #[derive(Debug, Clone)]

@@ -19,10 +19,11 @@ use tokio::sync::{OwnedMutexGuard, mpsc, watch};
 use tokio::time::{sleep, timeout};
 use tokio_stream::wrappers::ReceiverStream;
 
+use super::Supervisor;
 use super::cut::status;
 use super::main_command::MainCommand;
-use super::{Supervisor, log_line};
 use crate::disk_cut::DiskOrders;
+use crate::log::log_line;
 
 /// The silence of the agent after which it is not waited for any more, as at a shutdown.
 const SILENCE_LIMIT: Duration = Duration::from_secs(10);

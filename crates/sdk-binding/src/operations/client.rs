@@ -5,11 +5,11 @@ use msb_sdk::{Msb, Settings};
 use serde_json::Value;
 
 use super::Nothing;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::object::{Object, Target};
 use crate::operation::Operation;
 use crate::parameters;
-use crate::reply::Answer;
 
 /// The client, on which the operations of images, sandboxes and volumes are called too.
 pub(super) struct ClientObject(pub(super) Msb);

@@ -11,10 +11,10 @@ use super::Nothing;
 use super::client::ClientObject;
 use super::sandbox::SandboxObject;
 use super::streams::Stream;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::object::Object;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// The number of changes in one answer. A guest can make millions, which are never in memory
 /// together.

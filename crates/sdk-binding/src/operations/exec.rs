@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::Nothing;
 use super::process::ProcessObject;
 use super::sandbox::SandboxObject;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 #[derive(Debug, Serialize)]
 struct Spawned {

@@ -9,9 +9,9 @@ use serde::Deserialize;
 
 use super::sandbox::SandboxObject;
 use super::streams::Stream;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// A path of the sandbox as it is, or as it is in a snapshot, whose files can only be read.
 #[derive(Debug, Deserialize)]

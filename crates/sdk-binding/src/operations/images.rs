@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::client::ClientObject;
 use super::{Named, Nothing, Noticed};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::object::Object;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// A pull that runs.
 struct PullObject(Pull);

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Nothing;
 use super::sandbox::SandboxObject;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 #[derive(Debug, Deserialize, Serialize)]
 struct JobParameters {

@@ -7,9 +7,9 @@ use serde::Deserialize;
 use super::Nothing;
 use super::sandbox::SandboxObject;
 use super::streams::Stream;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 #[derive(Debug, Deserialize)]
 struct JobLogs {

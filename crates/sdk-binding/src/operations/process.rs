@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::Nothing;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::object::Object;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// A running command, which is killed when the object is dropped.
 pub(super) struct ProcessObject(pub(super) Process);

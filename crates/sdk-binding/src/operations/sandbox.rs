@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::{Named, Nothing};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::object::Object;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// A sandbox. One that is owned ends when the object is dropped.
 pub(super) struct SandboxObject(pub(super) Sandbox);

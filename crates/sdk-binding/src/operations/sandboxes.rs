@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::client::ClientObject;
 use super::sandbox::SandboxObject;
 use super::{Named, Noticed};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// The name of a sandbox, and the relation of its handle to it.
 #[derive(Debug, Serialize)]

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::sandbox::SandboxObject;
 use super::sandboxes::opened;
 use super::{Named, Nothing, Noticed};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// A snapshot, or the absence of a choice.
 #[derive(Debug, Deserialize)]

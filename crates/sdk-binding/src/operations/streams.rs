@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::Nothing;
 use super::sandbox::SandboxObject;
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::object::Object;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 /// A stream that can be closed before its end.
 pub(super) struct Stream<T>(Mutex<Option<Arc<T>>>);

@@ -5,9 +5,9 @@ use msb_sdk::{Volume, VolumeOptions};
 
 use super::client::ClientObject;
 use super::{Named, Nothing};
+use crate::answer::Answer;
 use crate::failure::Failure;
 use crate::operation::Operation;
-use crate::reply::Answer;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![

@@ -2,25 +2,13 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::handle::Handle;
 use crate::object::{Object, Target};
-
-/// The result of an operation.
-#[derive(Debug)]
-pub struct Reply {
-    /// The value, as JSON; `null` if the operation has none, and at the end of a stream.
-    pub value: String,
-    /// Bulk data of the operation: the content of a file, the output of a command.
-    pub content: Vec<Bytes>,
-    /// The object that the operation made; `None` if it makes none.
-    pub handle: Option<Handle>,
-}
 
 /// The result of an operation, before it is written as JSON.
 pub(crate) struct Answer {
-    value: String,
-    content: Vec<Bytes>,
-    target: Option<Target>,
+    pub(crate) value: String,
+    pub(crate) content: Vec<Bytes>,
+    pub(crate) target: Option<Target>,
 }
 
 impl Answer {
@@ -57,14 +45,5 @@ impl Answer {
     pub(crate) fn with_object(mut self, object: impl Object) -> Self {
         self.target = Some(Target::new(object));
         self
-    }
-
-    /// Returns the answer as a reply; `handle` makes the handle of a new object.
-    pub(crate) fn into_reply(self, handle: impl FnOnce(Target) -> Handle) -> Reply {
-        Reply {
-            value: self.value,
-            content: self.content,
-            handle: self.target.map(handle),
-        }
     }
 }

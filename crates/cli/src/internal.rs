@@ -1,0 +1,50 @@
+//! The commands that msb starts its own processes with. Users do not type such names, and clap
+//! suggests them for no typing mistake.
+
+use std::ffi::OsString;
+
+/// The command that runs a virtual machine.
+pub(crate) const VMM_COMMAND: &str = "__vmm";
+/// The command that serves a sandbox's network.
+pub(crate) const NETWORK_COMMAND: &str = "__network";
+/// The command that serves a shared directory.
+pub(crate) const SHARE_COMMAND: &str = "__share";
+/// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
+pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
+
+/// Returns true if a command line, without the program's name, is that of a process that msb starts by
+/// itself. Only options may stand before the command.
+pub(crate) fn is_internal(mut words: impl Iterator<Item = OsString>) -> bool {
+    while let Some(word) = words.next() {
+        if word == "--home" {
+            words.next();
+        } else if !word.as_encoded_bytes().starts_with(b"-") {
+            return [
+                VMM_COMMAND,
+                NETWORK_COMMAND,
+                SHARE_COMMAND,
+                MAINTAIN_COMMAND,
+            ]
+            .iter()
+            .any(|name| word == *name);
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_a_machine_is_known_by_its_command() {
+        let known = |line: &str| is_internal(line.split(' ').map(OsString::from));
+        assert!(known("--home /h __vmm --qemu q /d"));
+        assert!(known("--home=/h -q __network /d"));
+        assert!(known("__share /d 0"));
+        assert!(known("--home /h __maintain 0f"));
+        assert!(!known("exec name __vmm"));
+        assert!(!known("--home __vmm ps"));
+        assert!(!known("--home"));
+    }
+}
