@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::escape::escaped;
 use super::plot;
 use super::table::Table;
 use super::{Report, terminal};
@@ -19,22 +20,6 @@ svg{width:100%;height:auto;margin:.6em 0}
 svg text{font:12px system-ui,sans-serif;fill:#222}
 .missed{color:#b00020;font-weight:600}
 ";
-
-/// Escapes `text` for use between tags and in attributes.
-pub(super) fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
-}
 
 /// Returns the whole page.
 pub(crate) fn page(report: &Report) -> String {

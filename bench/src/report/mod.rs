@@ -3,6 +3,7 @@
 
 mod cell;
 mod conditions;
+mod escape;
 mod html;
 mod machine;
 mod markdown;

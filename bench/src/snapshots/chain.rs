@@ -6,7 +6,6 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use super::Arguments;
-use super::depth::is_installed;
 use super::sandbox::random_bytes;
 use crate::allocation::allocated_file_bytes;
 use crate::msb::text;
@@ -89,4 +88,13 @@ fn mean_read_s(file: &Path) -> Result<f64> {
         .and_then(|word| word.parse().ok())
         .context("qemu-img bench tells no time")?;
     Ok(seconds / f64::from(READS))
+}
+
+/// Returns true if a program can be run.
+fn is_installed(program: &str) -> bool {
+    let mut version = Command::new(program);
+    version
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
 }

@@ -1,7 +1,6 @@
 //! A disk with many generations beside one with few, and beside a chain of qcow2 files.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -258,13 +257,4 @@ fn seconds(work: impl FnOnce() -> Result<()>) -> Result<f64> {
     let begun = Instant::now();
     work()?;
     Ok(begun.elapsed().as_secs_f64())
-}
-
-/// Returns true if a program can be run.
-pub(super) fn is_installed(program: &str) -> bool {
-    let mut version = Command::new(program);
-    version
-        .arg("--version")
-        .output()
-        .is_ok_and(|output| output.status.success())
 }

@@ -45,11 +45,13 @@ mod inflate;
 mod partition;
 mod qcow2;
 mod root;
+mod tables;
 mod vmdk;
 
 pub use error::{Corrupt, OpenError, Unsupported};
 pub use filesystem::{Filesystem, ProbeError, UnusableFilesystem, probe};
 pub use format::{Format, NoSuchName, UnknownFormat};
-pub use image::{DiskImage, SIZE_MAX_BYTES, TABLE_MAX_BYTES};
+pub use image::DiskImage;
 pub use partition::{Partition, PartitionError, PartitionKind, PartitionTable, Scheme};
 pub use root::{Candidate, Root, RootChoice, RootError, find_root};
+pub use tables::{SIZE_MAX_BYTES, TABLE_MAX_BYTES};

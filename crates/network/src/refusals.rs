@@ -2,8 +2,6 @@ use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use crate::policy::Policy;
-
 /// The most destinations that are reported in one run of the machine. A guest that tries every address
 /// writes no more: at most 100 lines of about 100 bytes.
 const TOLD_MAX: usize = 100;
@@ -33,17 +31,15 @@ pub(crate) struct Refusals {
 
 impl Refusals {
     /// Reports a refused destination in the machine's log, once.
-    pub(crate) fn tell(&mut self, policy: &Policy, destination: SocketAddrV4) {
-        if let Some(line) = self.line(policy, destination) {
+    pub(crate) fn tell(&mut self, refusal: Refusal, destination: SocketAddrV4) {
+        if let Some(line) = self.line(refusal, destination) {
             // The log is standard error. If it takes nothing, the guest is refused all the same.
             let _ = writeln!(io::stderr(), "{line}");
         }
     }
 
-    /// Returns the line for a destination; `None` if it was reported, if too many were, or if it is an
-    /// address of no single host, which programs try without being asked.
-    fn line(&mut self, policy: &Policy, destination: SocketAddrV4) -> Option<String> {
-        let refusal = policy.refusal(destination)?;
+    /// Returns the line for a destination; `None` if it was reported, or if too many were.
+    fn line(&mut self, refusal: Refusal, destination: SocketAddrV4) -> Option<String> {
         if self.told.len() > TOLD_MAX || !self.told.insert(destination) {
             return None;
         }
@@ -80,6 +76,7 @@ pub(crate) fn range_name(address: Ipv4Addr) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::Policy;
     use crate::{DefaultPolicy, Settings};
 
     fn policy(reach: DefaultPolicy, deny: &[&str]) -> Policy {
@@ -95,7 +92,7 @@ mod tests {
 
     fn line(policy: &Policy, destination: &str) -> Option<String> {
         let destination = destination.parse().expect("an address");
-        Refusals::default().line(policy, destination)
+        Refusals::default().line(policy.refusal(destination)?, destination)
     }
 
     #[test]
@@ -159,7 +156,8 @@ mod tests {
         for _ in 0..2 {
             for host in 0..=255 {
                 let address = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, host), 80);
-                lines.extend(refusals.line(&policy, address));
+                let refusal = policy.refusal(address).expect("it is private");
+                lines.extend(refusals.line(refusal, address));
             }
         }
         assert_eq!(lines.len(), TOLD_MAX + 1);

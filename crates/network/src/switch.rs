@@ -214,11 +214,13 @@ impl Switch {
         };
         let address = SocketAddrV4::new(address, remote.port());
         if self.policy.allows(address) {
-            Target::Host(address)
-        } else {
-            self.refusals.tell(&self.policy, address);
-            Target::Denied
+            return Target::Host(address);
         }
+        // Programs try addresses of no single host without being asked: they have no refusal.
+        if let Some(refusal) = self.policy.refusal(address) {
+            self.refusals.tell(refusal, address);
+        }
+        Target::Denied
     }
 
     /// Sends a frame of the gateway, unless the queue to the guest is full.

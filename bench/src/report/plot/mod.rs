@@ -12,7 +12,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::html::escaped;
+use super::escape::escaped;
 use super::table::{Plot, Table};
 
 /// The colours of columns, in their order.

@@ -12,8 +12,8 @@ use self::entry::{Cluster, Entry};
 use self::header::{Compression, Header};
 use crate::bytes::{array, length_of, read_padded, read_vec};
 use crate::cache::Cache;
-use crate::image::{check_distinct, copy_part, for_each_piece, read_table};
 use crate::inflate::{inflate, unzstd};
+use crate::tables::{check_distinct, copy_part, for_each_piece, read_table};
 use crate::{Corrupt, OpenError};
 
 /// Bytes of an entry of a table.

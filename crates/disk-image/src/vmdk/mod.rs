@@ -11,8 +11,8 @@ use fstree::ReadAt;
 use self::header::Header;
 use crate::bytes::{SECTOR_BYTES, length_of, read_array, read_padded, read_vec, u32_le, u64_le};
 use crate::cache::Cache;
-use crate::image::{SIZE_MAX_BYTES, check_distinct, copy_part, for_each_piece, read_table};
 use crate::inflate::inflate;
+use crate::tables::{SIZE_MAX_BYTES, check_distinct, copy_part, for_each_piece, read_table};
 use crate::{Corrupt, OpenError, Unsupported};
 
 /// Bytes of an entry of the grain directory and of a grain table.

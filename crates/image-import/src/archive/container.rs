@@ -4,12 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fs_err as fs;
+use oci_image::excerpt;
 use oci_layers::{Limit, Limits};
 
+use super::choice::Choice;
 use super::error::ArchiveError;
 use super::name::normal;
 use super::slice::Slice;
 use super::tar_index::TarIndex;
+
+/// The most names that an error lists.
+const NAMES_MAX: usize = 8;
 
 /// Files by name: a directory, or a tar whose headers have been read.
 #[derive(Debug)]
@@ -52,6 +57,20 @@ impl Container {
                 index,
             },
         })
+    }
+
+    /// Returns the error for a choice that fits no entry, with some of the names that there are.
+    pub(super) fn not_chosen(
+        &self,
+        choice: &Choice,
+        names: impl IntoIterator<Item = String>,
+    ) -> ArchiveError {
+        let names = names.into_iter().take(NAMES_MAX);
+        ArchiveError::NotChosen {
+            path: self.path.clone(),
+            choice: choice.clone(),
+            names: names.map(|name| excerpt(&name)).collect(),
+        }
     }
 
     /// Returns true if the container has a file of this name.

@@ -76,7 +76,7 @@ fn chosen(
     let chosen = choice.tagged(tags.clone());
     if chosen.is_empty() {
         let names = tags.into_iter().flatten();
-        return Err(ArchiveError::not_chosen(container, choice, names));
+        return Err(container.not_chosen(choice, names));
     }
     let mut table: Vec<Option<Saved>> = table.into_iter().map(Some).collect();
     let mut images = Vec::new();

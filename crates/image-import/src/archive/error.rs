@@ -5,10 +5,6 @@ use oci_image::{ManifestError, excerpt};
 use oci_layers::{Exceeded, InvalidHeader, RawPath};
 
 use super::choice::Choice;
-use super::container::Container;
-
-/// The most names that an error lists.
-const NAMES_MAX: usize = 8;
 
 /// The images of an archive cannot be found.
 #[derive(Debug, thiserror::Error)]
@@ -128,22 +124,6 @@ pub enum ArchiveError {
         /// The path of the archive.
         path: PathBuf,
     },
-}
-
-impl ArchiveError {
-    /// Creates the error for a choice that fits no entry of the archive.
-    pub(super) fn not_chosen(
-        container: &Container,
-        choice: &Choice,
-        names: impl IntoIterator<Item = String>,
-    ) -> Self {
-        let names = names.into_iter().take(NAMES_MAX);
-        Self::NotChosen {
-            path: container.path.clone(),
-            choice: choice.clone(),
-            names: names.map(|name| excerpt(&name)).collect(),
-        }
-    }
 }
 
 fn listed(names: &[String]) -> String {

@@ -85,7 +85,7 @@ impl Archive {
             .files
             .get(digest)
             .cloned()
-            .unwrap_or_else(|| oci::blob_path(digest));
+            .unwrap_or_else(|| resolver::blob_path(digest));
         Ok(self.container.open(&path)?.reader)
     }
 }

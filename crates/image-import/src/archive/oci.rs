@@ -19,11 +19,6 @@ pub(super) fn is_layout(container: &Container) -> bool {
     container.has(MARKER) && container.has(INDEX)
 }
 
-/// Returns the path of a blob in the layout.
-pub(super) fn blob_path(digest: &Digest) -> String {
-    format!("blobs/sha256/{}", digest.hex())
-}
-
 /// Returns the images of the layout for the platform, and what was passed over.
 /// Entries that share a name are one image for several platforms. Entries without a name that a named
 /// index lists as well are its children, once more.
@@ -52,7 +47,7 @@ pub(super) fn images(
             skipped = Skipped::default();
             let chosen = choice.entries(entries);
             if chosen.is_empty() {
-                return Err(ArchiveError::not_chosen(container, choice, names));
+                return Err(container.not_chosen(choice, names));
             }
             chosen
         }

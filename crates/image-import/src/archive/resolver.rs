@@ -8,8 +8,12 @@ use oci_layers::Limit;
 
 use super::container::Container;
 use super::error::ArchiveError;
-use super::oci::blob_path;
 use super::skipped::Skipped;
+
+/// Returns the path of a blob in a layout.
+pub(super) fn blob_path(digest: &Digest) -> String {
+    format!("blobs/sha256/{}", digest.hex())
+}
 
 /// The images that the entries of a layout's index lead to.
 /// Each document is read once, so the work is bounded by the layout's length, whatever its indexes list.

@@ -4,7 +4,7 @@ use tar_stream::{Entry, EntryKind};
 use super::cost::Cost;
 use super::hardlinks::Hardlinks;
 use super::note::{NoteReason, Notes};
-use super::path::Target;
+use super::path::{Slot, Target};
 use super::whiteouts::Whiteouts;
 use super::{Layer, resolve, xattrs};
 use crate::error::{InvalidEntry, LayerError};
@@ -28,13 +28,6 @@ pub(crate) struct Builder<'a> {
     whiteouts: Whiteouts,
     notes: Notes,
     cost: Cost<'a>,
-}
-
-/// The location of an entry: an existing directory and the name in it.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) parent: InodeId,
-    pub(crate) name: Name,
 }
 
 impl<'a> Builder<'a> {

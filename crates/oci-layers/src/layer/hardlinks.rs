@@ -3,9 +3,8 @@ use std::collections::{HashMap, HashSet};
 use fstree::{FileData, FileKind, Inode, InodeId, Metadata, Name, Tree};
 use tar_stream::Entry;
 
-use super::builder::Slot;
 use super::cost::Cost;
-use super::path::{components, names};
+use super::path::{Slot, components, names};
 use super::{ResolvedPath, resolve};
 use crate::error::{InvalidEntry, LayerError};
 use crate::limits::{Limit, Limits};

@@ -1,4 +1,4 @@
-use fstree::Name;
+use fstree::{InodeId, Name};
 
 use crate::error::InvalidEntry;
 
@@ -21,6 +21,13 @@ pub(crate) enum Target {
     Opaque(Vec<Name>),
     /// A file of AUFS such as `.wh..wh.plnk`, or a file in it.
     Aufs,
+}
+
+/// The location of an entry: an existing directory and the name in it.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) parent: InodeId,
+    pub(crate) name: Name,
 }
 
 /// Returns a path's components from the root. `.` and empty ones are left out, `..` removes one.
