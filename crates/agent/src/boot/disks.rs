@@ -3,7 +3,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{BootError, root};
+use super::{BootError, root_disk};
 
 /// The serial of the image's disk.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -53,7 +53,7 @@ pub(super) fn volume(serial: &str) -> Result<String, BootError> {
 /// Finds the image's disk and the upper disk by serial, whatever letters the kernel gave them.
 pub(super) fn find() -> Result<Disks, BootError> {
     let disks = Disks {
-        image: match root::filesystem() {
+        image: match root_disk::filesystem() {
             Some(_) => None,
             None => Some(wait_for(IMAGE_SERIAL)?),
         },

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mount::mount_bind;
 
 use super::network::Network;
-use super::{mount_request, root};
+use super::{mount_request, root_disk};
 use crate::guarded_file::read_regular;
 
 /// The directory of the files, in a tmpfs.
@@ -89,7 +89,7 @@ fn names(name: &str) -> String {
 /// when the upper disk is made.
 fn added_hosts() -> io::Result<Vec<u8>> {
     // The path is one of the root itself then.
-    if root::filesystem().is_some() {
+    if root_disk::filesystem().is_some() {
         return Ok(Vec::new());
     }
     match read_regular(ADDED_HOSTS, ADDED_MAX_BYTES) {

@@ -28,6 +28,8 @@ pub(crate) use disks::written_devices;
 pub(crate) use entries::of_device as entry_of_device;
 pub(crate) use error::BootError;
 
+/// The directory of the boot disk where the sandbox's root is assembled.
+const NEW_ROOT: &str = "/root";
 /// The boot disk's mount point in `/run/msb`.
 pub(crate) const BOOT_ROOT: &str = "boot";
 /// The mount point of the sandbox's root after the boot disk has become the root again.

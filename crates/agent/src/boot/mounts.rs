@@ -10,8 +10,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::error::step;
-use super::root::NEW_ROOT;
-use super::{BootError, devices};
+use super::{BootError, NEW_ROOT, devices};
 
 /// A mount that every sandbox has.
 struct Mount {

@@ -8,10 +8,8 @@ use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
-use super::{BOOT_ROOT, BootError, UPPER_MOUNT, grow, own_mounts, root_disk};
+use super::{BOOT_ROOT, BootError, NEW_ROOT, UPPER_MOUNT, grow, own_mounts, root_disk};
 
-/// The directory of the boot disk where the sandbox's root is assembled.
-pub(super) const NEW_ROOT: &str = "/root";
 const IMAGE: &str = "/image";
 const UPPER: &str = "/upper";
 
@@ -33,18 +31,9 @@ const THROWN_AWAY_VARIABLE: &str = "msb_thrown_away";
 /// snapshot of a volatile one is synced when it is frozen.
 const VOLATILE_MARK: &str = "/upper/work/work/incompat/volatile";
 
-/// Set if the upper disk is the root filesystem itself, of this type, and there is no image.
-const FILESYSTEM_VARIABLE: &str = "msb_root_filesystem";
-
-/// Returns the type of the root filesystem on the upper disk; `None` if the root is an overlay of an image
-/// and the upper disk.
-pub(super) fn filesystem() -> Option<String> {
-    std::env::var(FILESYSTEM_VARIABLE).ok()
-}
-
 /// Mounts the root filesystem.
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
-    match (&disks.image, filesystem()) {
+    match (&disks.image, root_disk::filesystem()) {
         (Some(image), _) => mount_overlay(image, &disks.upper),
         (None, filesystem) => root_disk::mount(&disks.upper, &filesystem.unwrap_or_default()),
     }
@@ -97,7 +86,7 @@ pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
         own_mounts::point(name, 0o755).map_err(step("create a mount point in /run/msb"))
     };
     let upper = point(UPPER_MOUNT)?;
-    if filesystem().is_some() {
+    if root_disk::filesystem().is_some() {
         mount_bind(NEW_ROOT, &upper).map_err(step("show the root disk in /run/msb"))?;
     } else {
         for (from, to) in [(IMAGE, &point("image")?), (UPPER, &upper)] {
