@@ -69,9 +69,7 @@ pub enum NetworkStartError {
 /// The part of `machine.json` that the network process reads.
 #[derive(Debug, Deserialize)]
 struct NetworkSpec {
-    #[serde(default)]
     network: Option<Settings>,
-    #[serde(default)]
     jail: Strictness,
 }
 

@@ -1,6 +1,5 @@
 //! Delays and limits of retries.
 
-use std::hash::{BuildHasher as _, Hasher as _};
 use std::time::{Duration, SystemTime};
 
 use super::error::RegistryError;
@@ -50,14 +49,8 @@ pub(super) fn pause(
         .min(limits.pause);
     match retry_after {
         Some(wanted) => wanted.min(limits.pause),
-        None => most.mul_f64(fraction()),
+        None => most.mul_f64(fastrand::f64()),
     }
-}
-
-/// Returns a random number from 0 to 1.
-fn fraction() -> f64 {
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    f64::from(u32::try_from(random >> 32).unwrap_or(u32::MAX)) / f64::from(u32::MAX)
 }
 
 /// Returns the delay in a `Retry-After` header, which is a number of seconds or an HTTP date

@@ -22,13 +22,10 @@ pub struct Snapshot {
     /// Time of creation, in seconds since the epoch.
     pub created_s: u64,
     /// The user's note.
-    #[serde(default)]
     pub message: Option<String>,
     /// True if a rollback made the snapshot, of the disk as it was before.
-    #[serde(default)]
     pub is_automatic: bool,
     /// The state of the filesystem at the moment of the snapshot.
-    #[serde(default)]
     pub consistency: Consistency,
     /// Size of the disk, in bytes.
     pub size_bytes: u64,

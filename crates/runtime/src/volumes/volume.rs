@@ -21,7 +21,6 @@ pub struct VolumeSpec {
     /// Size of the disk, in bytes.
     pub size_bytes: u64,
     /// Labels that the user gave.
-    #[serde(default)]
     pub labels: BTreeMap<String, String>,
 }
 

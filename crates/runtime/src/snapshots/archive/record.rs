@@ -25,7 +25,6 @@ pub(super) struct Archived {
     /// The description of the sandbox, with the name and the digest of its image.
     pub(super) sandbox: Spec,
     /// True if the sandbox began with other files than those of its image. They are not in the archive.
-    #[serde(default)]
     pub(super) has_base: bool,
 }
 
@@ -34,7 +33,6 @@ pub(super) struct Archived {
 pub(super) struct ArchivedSnapshot {
     pub(super) name: SnapshotName,
     pub(super) created_s: u64,
-    #[serde(default)]
     pub(super) message: Option<String>,
     pub(super) consistency: Consistency,
 }
