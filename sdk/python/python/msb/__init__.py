@@ -27,6 +27,8 @@ from ._async._jobs import AsyncJob, AsyncJobs
 from ._async._process import AsyncOutputStream, AsyncProcess, AsyncStdin
 from ._async._readable_files import AsyncReadableFiles
 from ._async._sandbox import AsyncSandbox
+from ._async._sandbox_changes import AsyncSandboxChanges
+from ._async._sandbox_commands import AsyncSandboxCommands
 from ._async._sandboxes import AsyncSandboxes
 from ._async._snapshots import AsyncSnapshots
 from ._async._streams import AsyncByteStream, AsyncLogs, AsyncStatsWatch, AsyncTarUpload
@@ -42,6 +44,8 @@ from ._sync._jobs import Job, Jobs
 from ._sync._process import OutputStream, Process, Stdin
 from ._sync._readable_files import ReadableFiles
 from ._sync._sandbox import Sandbox
+from ._sync._sandbox_changes import SandboxChanges
+from ._sync._sandbox_commands import SandboxCommands
 from ._sync._sandboxes import Sandboxes
 from ._sync._snapshots import Snapshots
 from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
@@ -159,6 +163,8 @@ __all__ = [
     "AsyncPush",
     "AsyncReadableFiles",
     "AsyncSandbox",
+    "AsyncSandboxChanges",
+    "AsyncSandboxCommands",
     "AsyncSandboxes",
     "AsyncSnapshots",
     "AsyncStatsWatch",
@@ -243,6 +249,8 @@ __all__ = [
     "RolledBack",
     "RootDisk",
     "Sandbox",
+    "SandboxChanges",
+    "SandboxCommands",
     "SandboxEnded",
     "SandboxInfo",
     "SandboxNotFound",

@@ -1,41 +1,33 @@
 # Generated from _async/_sandbox.py by generate_sync.py: edit that file.
 from __future__ import annotations
 
-import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal
 
 from .. import _core, _names, _options, _values
-from .._core import Data, Reply
-from .._names import Name, Side
+from .._core import Reply
+from .._names import Name
 from .._types import (
-    Applied,
-    Committed,
-    DiscardedChange,
     Exit,
-    Output,
     Port,
     RolledBack,
     SandboxInfo,
-    Stats,
     Stopped,
     TerminalSize,
-    Ulimit,
 )
-from .._values import Duration, Size, Text, decode
+from .._values import Duration, Size, decode
 from ..errors import MsbError
 from ._bridge import Refusing, call, opening
-from ._diff import Diff
 from ._files import Files
 from ._jobs import Jobs
-from ._process import Process
+from ._sandbox_changes import SandboxChanges
+from ._sandbox_commands import SandboxCommands
 from ._snapshots import Snapshots
-from ._streams import Logs, StatsWatch
 
 
-class Sandbox(Refusing):
+class Sandbox(SandboxCommands, SandboxChanges, Refusing):
     """A sandbox: a virtual machine with an image, a writable disk and a name.
 
     One from `Sandboxes.run` is owned: it is shut down and removed when it is closed, and when this process ends.
@@ -204,290 +196,6 @@ class Sandbox(Refusing):
         """Gives the stopped sandbox another name. Raises `SandboxRunning` and `NameTaken`."""
         call(self._link, "rename", {"name": name})
         self._name = name
-
-    def exec(
-        self,
-        argv: Sequence[Text],
-        *,
-        env: Mapping[str, Text] | None = None,
-        cwd: Text | None = None,
-        user: str | int | None = None,
-        groups: Sequence[str] | None = None,
-        ulimits: Mapping[str, Ulimit] | None = None,
-        tty: TerminalSize | None = None,
-        stdin: Data | None = None,
-        timeout: Duration | None = None,
-        max_output: Size | None = None,
-        check: bool = False,
-    ) -> Output:
-        """Runs a command and collects its output.
-
-        `timeout` kills the command and raises `CommandTimeout`. A command that prints more than `max_output`, 32 MiB
-        by default, is killed, and `OutputLimit` raised. Both errors have the output so far. `check=True` raises
-        `CommandFailed` if the exit code is not 0. Interrupting the call kills the command.
-
-        Raises `CommandNotFound`, `NotExecutable`, `NotRunning`, and `SandboxEnded`.
-        """
-        options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
-        )
-        options["tty"] = _options.terminal(tty)
-        options["stdin"] = stdin is not None
-        options["timeout_ms"] = _values.milliseconds(timeout, "timeout")
-        options["max_output"] = max_output
-        reply = call(self._link, "exec", options, _core.content(stdin))
-        stdout, stderr = reply.content
-        value = reply.value
-        output = Output(value["exit_code"], value["signal"], stdout, stderr, value["failure"])
-        return output.check() if check else output
-
-    def shell(
-        self,
-        text: Text,
-        *,
-        env: Mapping[str, Text] | None = None,
-        cwd: Text | None = None,
-        user: str | int | None = None,
-        groups: Sequence[str] | None = None,
-        ulimits: Mapping[str, Ulimit] | None = None,
-        tty: TerminalSize | None = None,
-        stdin: Data | None = None,
-        timeout: Duration | None = None,
-        max_output: Size | None = None,
-        check: bool = False,
-    ) -> Output:
-        """Runs text with `/bin/sh -c` and collects its output, like `exec`."""
-        return self.exec(
-            ["/bin/sh", "-c", text],
-            env=env,
-            cwd=cwd,
-            user=user,
-            groups=groups,
-            ulimits=ulimits,
-            tty=tty,
-            stdin=stdin,
-            timeout=timeout,
-            max_output=max_output,
-            check=check,
-        )
-
-    def spawn(
-        self,
-        argv: Sequence[Text],
-        *,
-        env: Mapping[str, Text] | None = None,
-        cwd: Text | None = None,
-        user: str | int | None = None,
-        groups: Sequence[str] | None = None,
-        ulimits: Mapping[str, Ulimit] | None = None,
-        tty: TerminalSize | None = None,
-        stdin: bool = False,
-        timeout: Duration | None = None,
-    ) -> Process:
-        """Starts a command whose output is streamed, and whose input can be written with `stdin=True`.
-
-        `timeout` kills the command: its output and its `wait` end with `CommandTimeout` then. Leaving its `with` block kills the command. Raises `CommandNotFound`, `NotExecutable`, `NotRunning` and
-        `SandboxEnded`.
-        """
-        options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
-        )
-        options["tty"] = _options.terminal(tty)
-        options["stdin"] = stdin
-        options["timeout_ms"] = _values.milliseconds(timeout, "timeout")
-        return opening(self._spawn("spawn", options))
-
-    def attach(self) -> Process:
-        """Attaches to the main command. Closing the process leaves the command running. Raises `NotRunning`."""
-        return opening(self._spawn("attach", {}))
-
-    def _spawn(self, operation: str, options: dict[str, object]) -> Process:
-        reply = call(self._link, operation, options)
-        return Process(reply.new, reply.value["pid"])
-
-    def logs(
-        self,
-        *,
-        follow: bool = False,
-        source: Literal["output", "console", "machine"] = "output",
-        tail: int | None = None,
-        since_s: float | None = None,
-        until_s: float | None = None,
-    ) -> Logs:
-        """Returns the log of the main command's output, or of the guest's console or the machine.
-
-        `follow=True` waits for more until the sandbox ends, and `tail` begins with so many last records. `since_s` and
-        `until_s` are seconds since the epoch.
-        """
-        options = {
-            "follow": follow,
-            "source": source,
-            "tail": tail,
-            "since_ns": None if since_s is None else int(since_s * 1e9),
-            "until_ns": None if until_s is None else int(until_s * 1e9),
-        }
-        return Logs(self._link, "logs", options)
-
-    def stats(self) -> Stats:
-        """Returns the statistics of the running sandbox. Raises `NotRunning`."""
-        reply = call(self._link, "stats")
-        return decode(Stats, reply.value)
-
-    def watch_stats(self, interval: Duration = 1.0) -> StatsWatch:
-        """Returns one sample of the statistics in each interval, until the sandbox ends."""
-        options = {"interval_ms": _values.milliseconds(interval, "interval")}
-        return StatsWatch(self._link, "watch_stats", options)
-
-    def diff(
-        self,
-        paths: Sequence[Text] = (),
-        *,
-        exclude: Sequence[Text] = (),
-        include: Sequence[Text] = (),
-        snapshot: Name | None = None,
-        pause: bool = True,
-    ) -> Diff:
-        """Compares the sandbox, or a snapshot of it, with what it began with.
-
-        That is its image, with the files that were copied and written before its first boot.
-        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
-        out, and if there are includes, only the changes that one of them matches are taken.
-
-        `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
-        `with`: until it is closed, a stopped sandbox cannot be started. The disk of a running sandbox is frozen
-        while it is copied, for at most 60 seconds; with `pause=False` a running sandbox is refused.
-
-        Raises `PathNotFound` if neither side has one of the paths. For a running sandbox it also raises
-        `SandboxRunning`, `OutOfSpace` if this host has no room for the copy, and `Busy` if the disk did not stay
-        frozen until it was copied.
-        """
-        options: dict[str, object] = {
-            "paths": _values.paths(paths),
-            "exclude": _values.paths(exclude),
-            "include": _values.paths(include),
-            "snapshot": _names.optional(snapshot),
-            "pause": pause,
-        }
-        return opening(self._diff(options))
-
-    def _diff(self, options: dict[str, object]) -> Diff:
-        reply = call(self._link, "diff", options)
-        return Diff(reply.new)
-
-    def discard(
-        self,
-        paths: Sequence[Text],
-        *,
-        base: Side | None = None,
-        exclude: Sequence[Text] = (),
-        include: Sequence[Text] = (),
-        dry_run: bool = False,
-    ) -> list[DiscardedChange]:
-        """Takes back all changes of the stopped sandbox at and below these paths, and returns what that changes.
-
-        The files are then what the sandbox began with, or those of `base`: a sandbox, a snapshot or an image.
-        With `dry_run=True` nothing is written.
-        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
-        out, and if there are includes, only the changes that one of them matches are taken.
-
-        Raises `SandboxRunning`, `PathNotFound` if neither side has one of the paths, and `InvalidArgument` if a path
-        is in a directory that the sandbox deleted or replaced, or a file would be deleted of which there is no copy.
-        The sandbox is unchanged then.
-        """
-        options = {
-            "paths": _values.paths(paths),
-            "base": None if base is None else _names.side(base),
-            "exclude": _values.paths(exclude),
-            "include": _values.paths(include),
-            "dry_run": dry_run,
-        }
-        reply = call(self._link, "discard", options)
-        return [decode(DiscardedChange, change) for change in reply.value]
-
-    def apply(
-        self,
-        directory: str | os.PathLike[str],
-        paths: Sequence[Text] = (),
-        *,
-        from_path: Text | None = None,
-        base: Side | None = None,
-        snapshot: Name | None = None,
-        exclude: Sequence[Text] = (),
-        include: Sequence[Text] = (),
-        accept: Sequence[Text] = (),
-        owner: bool = False,
-        dry_run: bool = False,
-        pause: bool = True,
-    ) -> Applied:
-        """Puts the changes of the sandbox into a directory of this host.
-
-        `from_path` is the sandbox's directory that `directory` stands for; its root by default. `base` is the sandbox,
-        snapshot or image that the sandbox is compared with; what it began with by default. With `snapshot` the changes
-        are those of a snapshot. `owner=True` applies owners, too, which takes root. With `dry_run=True` nothing is
-        written. A running sandbox is frozen, or refused, as by `diff`.
-        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
-        out, and if there are includes, only the changes that one of them matches are taken.
-
-        Repositories of git are left out, unless a path leads into one. Changes that make programs of this host run
-        commands, such as `.envrc`, are applied only at and below the paths of the sandbox in `accept`.
-
-        Raises what `diff` raises, `PathExists` if files of the host are in the way, and `PermissionDenied` if changes
-        are not accepted: then nothing is changed, and the details `conflicts` and `marked` list them.
-        """
-        options = {
-            "directory": os.fspath(directory),
-            "paths": _values.paths(paths),
-            "from": None if from_path is None else _values.text(from_path),
-            "base": None if base is None else _names.side(base),
-            "snapshot": _names.optional(snapshot),
-            "exclude": _values.paths(exclude),
-            "include": _values.paths(include),
-            "accept": _values.paths(accept),
-            "owner": owner,
-            "dry_run": dry_run,
-            "pause": pause,
-        }
-        reply = call(self._link, "apply", options)
-        return decode(Applied, reply.value)
-
-    def commit(
-        self,
-        name: str,
-        *,
-        message: str | None = None,
-        author: str | None = None,
-        changes: Sequence[str] = (),
-        source_date_epoch: int | None = None,
-        exclude: Sequence[Text] = (),
-        include: Sequence[Text] = (),
-        snapshot: Name | None = None,
-        pause: bool = True,
-    ) -> Committed:
-        """Makes an image of the sandbox: a child of its image, or of the last image that was made of it.
-
-        The image of a `snapshot` is a child of the sandbox's own image.
-
-        `changes` are instructions of a Dockerfile for running the image, such as `CMD ["python3"]`. With
-        `source_date_epoch`, in seconds, the same changes make the same image. A running sandbox is frozen, or
-        refused, as by `diff`.
-        `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
-        out, and if there are includes, only the changes that one of them matches are taken.
-
-        Raises what `diff` raises, and `InvalidArgument`.
-        """
-        options = {
-            "name": name,
-            "message": message,
-            "author": author,
-            "changes": [*changes],
-            "source_date_epoch": source_date_epoch,
-            "exclude": _values.paths(exclude),
-            "include": _values.paths(include),
-            "snapshot": _names.optional(snapshot),
-            "pause": pause,
-        }
-        reply = call(self._link, "commit", options)
-        return decode(Committed, reply.value)
 
     def rollback(
         self, name: Name | None = None, *, stop_timeout: Duration | None = None
