@@ -10,7 +10,6 @@ use test_fixtures::command::{quiet, step};
 use test_fixtures::{build, images, kernel, paths};
 
 use crate::programs::{ended, lab_command};
-use crate::recipes::recipe;
 
 /// The peer's package on PyPI. Its wheel has the program and its kernel; nothing of it is linked or
 /// kept beyond target/xtask.
@@ -33,7 +32,8 @@ pub(crate) fn command() -> clap::Command {
     let results = "Also put the report into a Markdown file, in the place of an older one";
     let msb = "An msb to measure instead of one that is built for it";
     let about = "Run msb bench boot in the KVM lab, under libkrun, beside a peer fetched with pip and libkrunfw's kernel";
-    recipe("bench-boot", about)
+    clap::Command::new("bench-boot")
+        .about(about)
         .arg(option("rounds", "Counted rounds").default_value("5"))
         .args([option("results", results), option("msb", msb)])
 }

@@ -6,8 +6,6 @@ use anyhow::{Context as _, Result};
 use clap::{Arg, ArgMatches};
 use test_fixtures::build::cargo;
 
-use crate::system_tests;
-
 /// The name of the argument that holds all arguments of a recipe that passes them on.
 const ARGUMENTS: &str = "arguments";
 
@@ -61,16 +59,6 @@ pub(crate) fn schema(arguments: &ArgMatches) -> Result<ExitCode> {
             "--schema",
         ])
         .args(passed(arguments));
-    ended(&mut command)
-}
-
-/// Measures the system calls of msb's threads.
-pub(crate) fn seccomp_list(arguments: &ArgMatches) -> Result<ExitCode> {
-    let mut command = cargo();
-    command
-        .args(["run", "--quiet", "--locked"])
-        .args(["--package", "boot", "--bin", "seccomp-list"])
-        .envs(system_tests::guest_variables(arguments));
     ended(&mut command)
 }
 

@@ -118,7 +118,7 @@ const RECIPES: &[Recipe] = &[
             let about = "Print the system calls that msb's own threads make once they are confined";
             system_tests::with_guest_options(recipe("seccomp-list", about))
         },
-        run: |arguments| programs::seccomp_list(arguments),
+        run: |arguments| system_tests::seccomp_list(arguments),
     },
 ];
 
@@ -146,7 +146,7 @@ pub(crate) fn run() -> Result<ExitCode> {
 }
 
 /// Returns a recipe without arguments.
-pub(crate) fn recipe(name: &'static str, about: &'static str) -> Command {
+fn recipe(name: &'static str, about: &'static str) -> Command {
     Command::new(name).about(about)
 }
 

@@ -3,9 +3,9 @@
 use crate::GenerationId;
 use crate::disk::{Disk, create_head};
 use crate::error::{OpenError, RollBackError, StorageError};
+use crate::id::draw;
 use crate::names;
 use crate::open::load_beside;
-use crate::pool::draw;
 use crate::sealed::{replace, sync_names};
 use crate::state::{DiskRecord, State, check_size};
 use crate::storage::Storage;

@@ -8,8 +8,7 @@ use fs_err as fs;
 use oci_image::Digest;
 
 use super::layout::{self, Layout};
-use super::outline::OutlineRecord;
-use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord};
+use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord, OutlineRecord};
 use super::session::Session;
 use super::stamp::{self, VerifyMode};
 

@@ -35,9 +35,4 @@ impl Store {
         session::sweep(&layout).map_err(error)?;
         Ok(Self { layout })
     }
-
-    /// Returns the directory that contains all artifacts.
-    pub fn artifacts_directory(&self) -> PathBuf {
-        self.layout.artifacts()
-    }
 }

@@ -55,11 +55,6 @@ impl PushRegistry {
         self.state().manifests.len()
     }
 
-    /// Forgets all uploads that are not complete.
-    pub fn forget_uploads(&self) {
-        self.state().uploads.clear();
-    }
-
     /// Returns the honest answer. The body of a request that breaks off is kept as far as it came.
     pub fn answer(&self, request: &Request) -> Answer {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));

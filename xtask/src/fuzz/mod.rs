@@ -12,7 +12,6 @@ use test_fixtures::build::cargo;
 use test_fixtures::command::{quiet, shown, step};
 use test_fixtures::paths;
 
-use crate::recipes::recipe;
 use target::{Outcome, Target};
 
 /// The version of `cargo-fuzz` that is installed if there is none.
@@ -41,7 +40,8 @@ pub(crate) fn command() -> clap::Command {
         .long("seed")
         .help("Write the committed corpus anew instead")
         .action(ArgAction::SetTrue);
-    recipe("fuzz", "Run the fuzz targets")
+    clap::Command::new("fuzz")
+        .about("Run the fuzz targets")
         .arg(option("seconds", "How long each target runs", "60"))
         .arg(option("jobs", "How many run at once", "2"))
         .args([target, seed])

@@ -23,8 +23,7 @@ use test_fixtures::build::cargo;
 use test_fixtures::command::{quiet, shown, step};
 use test_fixtures::{images, kernel, paths, tools};
 
-use crate::recipes::recipe;
-use crate::test::steps;
+use crate::test::product;
 
 /// The languages, in the order of their checks.
 const LANGUAGES: [&str; 3] = ["rust", "typescript", "python"];
@@ -55,7 +54,9 @@ pub(crate) fn command() -> clap::Command {
         .action(ArgAction::SetTrue)
         .help("Run the long form of the tests, also with other JavaScript runtimes");
     let about = "Build the SDKs' packages, install them into empty environments, and test them";
-    recipe("sdk", about).args([out, language, long])
+    clap::Command::new("sdk")
+        .about(about)
+        .args([out, language, long])
 }
 
 /// Builds the packages and runs their checks.
@@ -111,7 +112,7 @@ impl Build {
         step("build msb and the native modules");
         if !self.is_release {
             // The build of the tests: another selection of packages would compile them again.
-            return shown(&mut steps::build());
+            return shown(&mut product::build());
         }
         let mut build = cargo();
         build.args(["build", "--locked", "--release"]);
@@ -123,7 +124,7 @@ impl Build {
 fn rust(build: &Build) -> Result<()> {
     step("rust: tests with a machine, and the behaviours of sdk/conformance");
     for words in ["sdk::", "conformance::", "examples::"] {
-        let mut tests = steps::tests("boot-tests");
+        let mut tests = product::tests("boot-tests");
         tests.env("MSB_TEST_MSB", build.programs.join("msb"));
         tests.env("MSB_KERNEL", kernel::guest()?);
         shown(tests.args(["--", words]))?;

@@ -16,7 +16,6 @@ use test_fixtures::build::cargo;
 use test_fixtures::command::step;
 
 use crate::programs::ended;
-use crate::recipes::recipe;
 use table::{GUEST_OPTIONS, TESTS};
 
 /// The variable with the time limit of a test, and its value for tests in their long form: a day.
@@ -98,7 +97,7 @@ pub(crate) fn commands() -> Vec<Command> {
 }
 
 fn command(tests: &Tests) -> Command {
-    let command = recipe(tests.recipe, tests.about);
+    let command = Command::new(tests.recipe).about(tests.about);
     let command = command.args(tests.options.iter().map(Opt::argument));
     match tests.package {
         "boot" => with_guest_options(command),
@@ -118,6 +117,16 @@ pub(crate) fn guest_variables(arguments: &ArgMatches) -> Vec<(&'static str, OsSt
         call.apply(option, arguments, "");
     }
     call.variables
+}
+
+/// Measures the system calls of msb's threads.
+pub(crate) fn seccomp_list(arguments: &ArgMatches) -> Result<ExitCode> {
+    let mut command = cargo();
+    command
+        .args(["run", "--quiet", "--locked"])
+        .args(["--package", "boot", "--bin", "seccomp-list"])
+        .envs(guest_variables(arguments));
+    ended(&mut command)
 }
 
 /// Runs the recipe with this name.

@@ -1,8 +1,9 @@
 //! Every check and test: one build, and then the steps, two at a time.
 
+pub(crate) mod product;
 mod queue;
 mod ready;
-pub(crate) mod steps;
+mod steps;
 
 use std::process::Command;
 use std::time::Instant;
@@ -13,7 +14,6 @@ use test_fixtures::command::{shown, step};
 use test_fixtures::tools;
 
 use crate::lint;
-use crate::recipes::recipe;
 use ready::Ready;
 use steps::{STEPS, Step};
 
@@ -31,7 +31,9 @@ pub(crate) fn command() -> clap::Command {
         .help(
             "Only the step of this name, with the files that the process which runs all has made",
         );
-    recipe("test", "Run every check and test").args([only, one])
+    clap::Command::new("test")
+        .about("Run every check and test")
+        .args([only, one])
 }
 
 /// Runs all steps, or those that the arguments choose. Continues after a failed step, and fails at

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result};
 use test_fixtures::command::{shown, step};
 use test_fixtures::{images, kernel, paths};
 
-use super::steps;
+use super::product;
 
 /// The variable with the path of the msb under test.
 const MSB: &str = "MSB_TEST_MSB";
@@ -23,7 +23,7 @@ impl Ready {
     /// Builds and fetches everything that is missing.
     pub(super) fn make() -> Result<Self> {
         step("build every test, and the msb that they run; clippy is the compiler");
-        shown(&mut steps::build())?;
+        shown(&mut product::build())?;
         images::all()?;
         Ok(Self {
             msb: paths::root().join("target/debug/msb"),

@@ -6,11 +6,8 @@ use test_fixtures::command::shown;
 use test_fixtures::{images, paths};
 
 use super::Ready;
+use super::product::{PRODUCT, tests};
 use crate::sdk;
-
-/// The arguments that build everything but this program. Built together with others its
-/// dependencies have other features, and its own file would be replaced while it runs.
-const PRODUCT: [&str; 4] = ["--workspace", "--exclude", "xtask", "--locked"];
 
 /// A step: its name and its work.
 pub(super) struct Step {
@@ -202,25 +199,4 @@ impl Step {
             }
         }
     }
-}
-
-/// Returns the command that builds all tests, and the programs and libraries that they run.
-pub(crate) fn build() -> Command {
-    let mut build = cargo();
-    build.args(["build", "--bins", "--lib", "--tests"]);
-    // Examples of two crates have the same names; tests of those compile them. The SDK's have an underscore.
-    for example in ["*_*", "create", "show", "measure"] {
-        build.args(["--example", example]);
-    }
-    build.args(PRODUCT);
-    build
-}
-
-/// Returns the command that runs the tests of one file, with the features of [`build`].
-pub(crate) fn tests(file: &str) -> Command {
-    let mut tests = cargo();
-    tests
-        .args(["test", "--quiet", "--test", file])
-        .args(PRODUCT);
-    tests
 }
