@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
     apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
@@ -210,10 +210,36 @@ pub(crate) enum SystemCommand {
     Prune(system_prune::Arguments),
 }
 
+/// Returns every command, with its help in order. In a command that is built late, the global
+/// options would come first, before its own headings.
+pub(crate) fn ordered() -> clap::Command {
+    let command = sandboxes_in_order(Arguments::command());
+    command.mut_subcommand("container", sandboxes_in_order)
+}
+
+/// Removes the deferred part of a command's construction.
+fn at_once(command: clap::Command) -> clap::Command {
+    command.defer(|command| command)
+}
+
+fn sandboxes_in_order(group: clap::Command) -> clap::Command {
+    group
+        .mut_subcommand("run", |command| {
+            run::Arguments::augment_args(at_once(command))
+        })
+        .mut_subcommand("create", |command| {
+            create::Arguments::augment_args(at_once(command))
+        })
+        .mut_subcommand("ls", |command| {
+            let command = ps::Arguments::augment_args(at_once(command));
+            // The option is accepted for compatibility with Docker; `ls` lists all sandboxes
+            // anyway.
+            command.mut_arg("all", |argument| argument.hide(true))
+        })
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]

@@ -11,7 +11,7 @@ use crate::commands::{
     update, version, vmm, volume, wait,
 };
 use crate::failure::Outcome;
-use crate::{environment, grammar, memory_limit};
+use crate::{args, environment, memory_limit};
 
 /// Runs the command that was typed.
 pub(crate) fn run(arguments: Arguments, timeline: Timeline) -> Outcome {
@@ -87,7 +87,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
-        Command::Man(arguments) => man::run(&arguments, grammar::ordered()),
+        Command::Man(arguments) => man::run(&arguments, args::ordered()),
         Command::Container(ContainerCommand::Prune(arguments)) => {
             block_on(container_prune::run(context, &arguments))
         }

@@ -19,8 +19,9 @@ pub(crate) fn print(error: clap::Error, grammar: &Command) -> bool {
         output::answer(&printable(&line));
         return false;
     }
+    let in_order = || grammar.clone().try_get_matches().err();
     let printed = match error.kind() {
-        ErrorKind::DisplayHelp => in_order(error, grammar.clone()).print(),
+        ErrorKind::DisplayHelp => in_order().unwrap_or(error).print(),
         ErrorKind::MissingSubcommand => command.clone().print_help(),
         ErrorKind::MissingRequiredArgument => with_plain_usage(error, command).print(),
         ErrorKind::UnknownArgument => without_dashes(error).print(),
@@ -47,10 +48,6 @@ pub(crate) fn typed_command(grammar: Command, words: &[String]) -> (String, Comm
         }
     }
     (path.join(" "), command)
-}
-
-fn in_order(error: clap::Error, grammar: Command) -> clap::Error {
-    grammar.try_get_matches().err().unwrap_or(error)
 }
 
 /// Gives the error a usage line without the options that the environment sets. The user did not
@@ -96,8 +93,8 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+    use crate::args::ordered;
     use crate::args::{Arguments, GLOBAL_HEADING};
-    use crate::grammar::ordered;
 
     /// Phrases that read badly or say nothing.
     const BAD: &[&str] = &[

@@ -12,6 +12,13 @@ pub(crate) const SHARE_COMMAND: &str = "__share";
 /// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
 pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
 
+const ALL: [&str; 4] = [
+    VMM_COMMAND,
+    NETWORK_COMMAND,
+    SHARE_COMMAND,
+    MAINTAIN_COMMAND,
+];
+
 /// Returns true if a command line, without the program's name, is that of a process that msb starts by
 /// itself. Only options may stand before the command.
 pub(crate) fn is_internal(mut words: impl Iterator<Item = OsString>) -> bool {
@@ -19,14 +26,7 @@ pub(crate) fn is_internal(mut words: impl Iterator<Item = OsString>) -> bool {
         if word == "--home" {
             words.next();
         } else if !word.as_encoded_bytes().starts_with(b"-") {
-            return [
-                VMM_COMMAND,
-                NETWORK_COMMAND,
-                SHARE_COMMAND,
-                MAINTAIN_COMMAND,
-            ]
-            .iter()
-            .any(|name| word == *name);
+            return ALL.iter().any(|name| word == *name);
         }
     }
     false

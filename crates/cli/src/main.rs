@@ -9,7 +9,6 @@ mod docker;
 mod environment;
 mod failure;
 mod foreign_output;
-mod grammar;
 mod help;
 mod image_pattern;
 mod internal;
@@ -39,7 +38,7 @@ use std::process::ExitCode;
 
 use args::Arguments;
 use clap::Parser as _;
-use failure::{EXIT_MSB_FAILED, Outcome};
+use failure::{EXIT_MSB_FAILED, Failure};
 use msb_runtime::{Mark, Timeline, TimelineError};
 
 /// The environment variable that names a file for the timeline of a start.
@@ -50,11 +49,11 @@ fn main() -> ExitCode {
         // The client that starts such a process may be a library in any program.
         msb_jail::close_inherited_descriptors();
     }
-    match completion::answer(grammar::ordered) {
+    match completion::answer(args::ordered) {
         Ok(false) => {}
         Ok(true) => return ExitCode::SUCCESS,
         Err(error) => {
-            help::print(error, &grammar::ordered());
+            help::print(error, &args::ordered());
             return ExitCode::from(EXIT_MSB_FAILED);
         }
     }
@@ -63,24 +62,21 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version were asked for; anything else is a mistake.
-            return if help::print(error, &grammar::ordered()) {
+            return if help::print(error, &args::ordered()) {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::from(EXIT_MSB_FAILED)
             };
         }
     };
-    match run(arguments, timeline) {
+    let timeline = timeline.map_err(Failure::from);
+    match timeline.and_then(|timeline| dispatch::run(arguments, timeline)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             failure.print();
             ExitCode::from(failure.exit_code())
         }
     }
-}
-
-fn run(arguments: Arguments, timeline: Result<Timeline, TimelineError>) -> Outcome {
-    dispatch::run(arguments, timeline?)
 }
 
 /// Opens the timeline that the environment names, and marks the start of this process in it.

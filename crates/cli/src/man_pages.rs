@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn every_listed_command_has_a_page_with_its_examples() {
         let directory = tempfile::tempdir().expect("a directory");
-        let pages = write(crate::grammar::ordered(), directory.path()).expect("written");
+        let pages = write(crate::args::ordered(), directory.path()).expect("written");
         let names: Vec<String> = fs_names(directory.path());
         assert_eq!(names.len(), pages);
         for name in ["msb.1", "msb-run.1", "msb-image-ls.1"] {

@@ -89,9 +89,6 @@ pub(crate) struct Context {
 
 impl Context {
     /// Returns the context of a home; the default one without a path.
-    ///
-    /// # Errors
-    /// If the home cannot be used.
     pub(crate) fn new(
         home: Option<&Path>,
         quiet: bool,

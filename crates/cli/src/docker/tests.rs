@@ -2,7 +2,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::*;
 use crate::args::Arguments;
-use crate::{grammar, help};
+use crate::{args, help};
 
 /// Command lines of Docker and Podman that msb accepts too.
 const TAKEN: &[&str] = &[
@@ -268,7 +268,7 @@ fn what_only_docker_has_is_answered_with_one_line() {
             Err(error) => error,
         };
         let words = words(line);
-        let (path, _) = help::typed_command(grammar::ordered(), &words);
+        let (path, _) = help::typed_command(args::ordered(), &words);
         match answer(&error, &path, &words) {
             Some(answer) if answer.contains(part) && !answer.contains('\n') => {}
             other => faults.push(format!("{line}: {other:?}, and by itself {error}")),
@@ -290,7 +290,7 @@ fn a_word_that_nobody_has_stays_a_mistake() {
     ] {
         let error = parsed(line).expect_err(line);
         let words = words(line);
-        let (path, _) = help::typed_command(grammar::ordered(), &words);
+        let (path, _) = help::typed_command(args::ordered(), &words);
         let answered = answer(&error, &path, &words).is_some();
         assert_eq!(answered, line == "network", "{line}");
     }
