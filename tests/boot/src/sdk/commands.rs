@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use msb_sdk::{ErrorKind, Event, Sandbox};
 
 /// The time in which a killed command must be gone from the guest.
