@@ -31,6 +31,7 @@ def test_a_main_command_is_attached_and_what_ends_with_its_scope_is_removed(clie
         pytest.raises(ZeroDivisionError),
         client.sandboxes.run(IMAGE, **options, **SMALL) as sandbox,
     ):
+        process = sandbox.attach()
         assert sandbox.is_owned
         assert sandbox.ports == []
         with pytest.raises(errors.NameTaken):
@@ -38,7 +39,6 @@ def test_a_main_command_is_attached_and_what_ends_with_its_scope_is_removed(clie
         stats = sandbox.stats()
         assert stats.memory_limit_bytes == 256 << 20
         assert next(iter(sandbox.watch_stats(0.1))).name == "scope"
-        process = sandbox.attach()
         process.stdin.write("input\n")
         assert process.stdout.read() == b"started\ngot input\n"
         assert process.wait().code == 3
