@@ -14,6 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sources: &[
             "crates/agent",
             "crates/agent-protocol",
+            "crates/sandbox-model",
             "crates/tree-archive",
             "crates/tar-stream",
             "crates/fstree",

@@ -1,6 +1,6 @@
-//! Computes the id of this build, `MSB_BUILD`: the version and a digest of this crate's sources.
-//! Clients of a sandbox and its VMM process share this crate and everything that they exchange in
-//! files. Neither a clock nor a path has a part in the id.
+//! Computes the id of this build, `MSB_BUILD`: the version and a digest of the sources of
+//! this crate and of the values in its files. Clients of a sandbox and its VMM process share both, and
+//! everything that they exchange in files. Neither a clock nor a path has a part in the id.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -9,14 +9,16 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-const SOURCES: &str = "src";
+const SOURCES: [&str; 2] = ["src", "../sandbox-model/src"];
 /// The bytes of the digest that are in the id.
 const ID_BYTES: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={SOURCES}");
     let mut digest = Sha256::new();
-    add(&mut digest, Path::new(SOURCES))?;
+    for directory in SOURCES {
+        println!("cargo::rerun-if-changed={directory}");
+        add(&mut digest, Path::new(directory))?;
+    }
     let digest = digest.finalize();
     let version = std::env::var("CARGO_PKG_VERSION")?;
     let id = hex::encode(&digest[..ID_BYTES]);

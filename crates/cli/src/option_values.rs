@@ -7,7 +7,6 @@ use std::str::FromStr;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use msb_runtime::RestartPolicy;
 
 /// A time span in whole seconds, as `90`, `90s` or `2h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +115,7 @@ impl FromStr for Label {
 
 /// A restart policy: `no`, `on-failure[:RETRIES]`, `always`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Restart(pub(crate) RestartPolicy);
+pub(crate) struct Restart(pub(crate) msb_sdk::Restart);
 
 impl FromStr for Restart {
     type Err = String;
@@ -126,13 +125,13 @@ impl FromStr for Restart {
             format!("'{text}' is not a restart policy: write no, on-failure[:RETRIES] or always")
         };
         let policy = match text.split_once(':') {
-            None if text == "no" => RestartPolicy::No,
+            None if text == "no" => msb_sdk::Restart::No,
             // No daemon starts sandboxes after the host's own start, so both policies are the same.
-            None if text == "always" || text == "unless-stopped" => RestartPolicy::Always,
-            None if text == "on-failure" => RestartPolicy::OnFailure { retries_max: None },
+            None if text == "always" || text == "unless-stopped" => msb_sdk::Restart::Always,
+            None if text == "on-failure" => msb_sdk::Restart::OnFailure { retries_max: None },
             Some(("on-failure", retries)) => {
                 let retries: u32 = retries.parse().map_err(|_| wrong())?;
-                RestartPolicy::OnFailure {
+                msb_sdk::Restart::OnFailure {
                     retries_max: NonZeroU32::new(retries),
                 }
             }
@@ -197,11 +196,11 @@ mod tests {
 
     #[test]
     fn policies_are_read() {
-        let limited = RestartPolicy::OnFailure {
+        let limited = msb_sdk::Restart::OnFailure {
             retries_max: NonZeroU32::new(3),
         };
         assert_eq!("on-failure:3".parse(), Ok(Restart(limited)));
-        assert_eq!("always".parse(), Ok(Restart(RestartPolicy::Always)));
+        assert_eq!("always".parse(), Ok(Restart(msb_sdk::Restart::Always)));
         assert!("never".parse::<Restart>().is_err());
         assert!("on-failure:x".parse::<Restart>().is_err());
     }

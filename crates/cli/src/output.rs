@@ -172,8 +172,8 @@ pub(crate) fn time(seconds: u64) -> String {
 
 /// Parses a size as users type it, such as `512M` or `1.5G`, in bytes.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
-    let size: Result<Size, msb_sdk::Error> = text.parse();
-    size.map(Size::bytes).map_err(|error| error.to_string())
+    let size = text.parse().map(Size::bytes);
+    size.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use msb_agent_protocol::v1::{Exec, WindowSize};
 use oci_image::ImageConfig;
 
-use crate::{PidNamespace, Process, Ulimit};
+use crate::{Process, Ulimit};
 
 /// The `PATH` of a command whose image sets none, the same as docker's.
 const DEFAULT_PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -29,10 +29,6 @@ pub struct Overrides {
     pub groups: Vec<String>,
     /// Resource limits; the later of two limits for one resource counts.
     pub ulimits: Vec<Ulimit>,
-    /// The namespace of process IDs; only the main command's counts.
-    pub pid: PidNamespace,
-    /// True if an init starts the main command.
-    pub init: bool,
 }
 
 /// Neither the image nor the user names a command.
@@ -70,8 +66,6 @@ pub fn process_without_command(config: &ImageConfig, overrides: &Overrides) -> P
         stdin: overrides.stdin,
         groups: overrides.groups.clone(),
         ulimits: overrides.ulimits.clone(),
-        pid: overrides.pid,
-        init: overrides.init,
     }
 }
 

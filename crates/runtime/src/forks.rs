@@ -107,6 +107,9 @@ impl Origin {
         if let Some(network) = &mut network {
             network.publish.retain(|publish| !is_given(publish));
         }
+        let mut guest = source.guest.clone();
+        // A name that the source was given is in its files, and has to be replaced there.
+        guest.hostname = guest.hostname.and_then(|_| name.parse().ok());
         Ok(Spec {
             id,
             created_s: now_s(),
@@ -114,8 +117,7 @@ impl Origin {
             remove_when_stopped: false,
             removed_with_owner: false,
             last_snapshot_number: 0,
-            // A name that the source was given is in its files, and has to be replaced there.
-            hostname: source.hostname.as_ref().and_then(|_| name.parse().ok()),
+            guest,
             network,
             name,
             ..source.clone()

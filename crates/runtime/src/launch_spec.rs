@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sandbox::SandboxPaths;
 use crate::volumes::VolumeUse;
-use crate::{Lifetime, Process, RestartPolicy, StopSignal};
+use crate::{GuestSettings, Lifetime, Process, Restart, StopSignal};
 
 /// The command that runs a VMM process. The sandbox's directory follows the arguments.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct VmmCommand {
 
 /// The format of launch specs that this build writes, and the only one that it runs. It is raised
 /// with each change after which an older or newer VMM process would misunderstand a launch spec.
-pub const LAUNCH_FORMAT: u32 = 1;
+pub const LAUNCH_FORMAT: u32 = 2;
 
 /// The launch spec: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,12 +58,15 @@ pub struct LaunchSpec {
 pub struct SupervisorConfig {
     /// The main command; its argv is empty if the sandbox has no main command.
     pub process: Process,
+    /// The settings of the guest.
+    #[serde(default)]
+    pub guest: GuestSettings,
     /// True if the main command waits until a client has attached to it.
     pub attached: bool,
     /// The rows and columns of the main command's terminal, if they are known.
     pub window: Option<(u32, u32)>,
     /// The condition under which the main command is restarted.
-    pub restart: RestartPolicy,
+    pub restart: Restart,
     /// The limits after which the sandbox ends by itself.
     pub lifetime: Lifetime,
     /// The signal that asks the main command to end.
@@ -151,9 +154,10 @@ impl LaunchSpec {
             started_s: 0,
             supervisor: SupervisorConfig {
                 process: Process::default(),
+                guest: GuestSettings::default(),
                 attached: false,
                 window: None,
-                restart: RestartPolicy::default(),
+                restart: Restart::default(),
                 lifetime: Lifetime::default(),
                 stop_signal: StopSignal::default(),
                 owner: None,

@@ -26,11 +26,8 @@ mod forks;
 mod health;
 mod home;
 mod host_authorities;
-mod hostname;
 mod kernel;
-mod kernel_word;
 mod launch_spec;
-mod lifetime;
 mod mounts;
 mod native_root;
 mod output_log;
@@ -48,7 +45,6 @@ pub mod socket;
 mod stamp;
 mod stats;
 mod stop_signal;
-mod sysctl;
 mod text_log;
 mod timeline;
 mod ulimit;
@@ -84,23 +80,22 @@ pub use forks::Forked;
 pub use health::{Health, Level, diagnose};
 pub use home::{Home, HomeError};
 pub use host_authorities::{HostAuthorities, NoAuthorities};
-pub use hostname::{Hostname, InvalidHostname};
 pub use kernel::{Kernel, KernelError, KernelSearch};
 pub use launch_spec::{
     AwaitedOwner, LAUNCH_FORMAT, LaunchSpec, LaunchSpecError, SupervisorConfig, VmmCommand,
 };
-pub use lifetime::{Lifetime, RestartPolicy};
 pub use mounts::{Mount, MountError, Room, Source, Target, check_mounts};
 pub use msb_network as network;
+pub use msb_sandbox_model::{GuestSettings, Lifetime, Restart};
 pub use native_root::NativeRootError;
 pub use output_log::{LogReader, LogRecord, LogStream, LogWriter};
 pub use parts::{MachineParts, machine_parts};
 pub use patches::{HostCopy, HostEntry, NewContent, NewDirectory, PatchError, Patches};
-pub use process::{PidNamespace, Process};
+pub use process::Process;
 pub use root_disk::{FoundRootDisk, NoOverlay, RootDisk, RootDiskChoice, RootDiskError};
 pub use sandbox::{
     AdoptError, Changes, Condition, ConnectError, CreateError, CreateOptions, ImageUsers, Job,
-    JobCondition, JobPaths, Limits, Listing, Lock, MachineLock, OwnOptions, Owner, RecordError,
+    JobCondition, JobPaths, Listing, Lock, MachineLock, OwnOptions, Owner, RecordError,
     RemoveError, RenameError, Resources, Running, Sandbox, SandboxId, SandboxPaths, SeenFiles,
     Spec, StartError, StartOptions, State, Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL,
     UnreadableSandbox, UpdateError, UpperError, UpperPool,
@@ -112,7 +107,6 @@ pub use snapshots::{
 };
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};
 pub use stop_signal::{NoSignal, StopSignal};
-pub use sysctl::{Sysctl, SysctlError, Sysctls};
 pub use text_log::TextLog;
 pub use timeline::{Mark, Timeline, TimelineError};
 pub use ulimit::{Ulimit, UlimitError};

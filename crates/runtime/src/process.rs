@@ -1,5 +1,6 @@
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Exec, Namespaces, WindowSize};
+use msb_sandbox_model::{GuestSettings, PidNamespace};
 use serde::{Deserialize, Serialize};
 
 use crate::Ulimit;
@@ -30,23 +31,6 @@ pub struct Process {
     /// Limits of this and later commands.
     #[serde(default)]
     pub ulimits: Vec<Ulimit>,
-    /// The namespace of process IDs, also of later commands.
-    #[serde(default)]
-    pub pid: PidNamespace,
-    /// True if process 1 is an init that starts the command.
-    #[serde(default)]
-    pub init: bool,
-}
-
-/// The namespace of process IDs that commands see.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PidNamespace {
-    /// The sandbox's own, in which the main command is process 1.
-    #[default]
-    Private,
-    /// The machine's namespace, in which the guest's agent is process 1.
-    Host,
 }
 
 impl Process {
@@ -68,22 +52,17 @@ impl Process {
         }
     }
 
-    /// Returns the main command as the agent's request.
-    pub fn main_exec(&self, window: Option<(u32, u32)>) -> Exec {
-        let namespaces = match self.pid {
+    /// Returns the main command of a guest with these settings as the agent's request.
+    pub fn main_exec(&self, guest: &GuestSettings, window: Option<(u32, u32)>) -> Exec {
+        let namespaces = match guest.pid {
             PidNamespace::Host => Namespaces::Machine,
-            PidNamespace::Private if self.init => Namespaces::NewWithInit,
+            PidNamespace::Private if guest.init => Namespaces::NewWithInit,
             PidNamespace::Private => Namespaces::New,
         };
         Exec {
             namespaces: namespaces.into(),
             ..self.exec(window)
         }
-    }
-
-    /// Returns true if the sandbox has its own namespaces and no main command that could make them.
-    pub(crate) fn needs_holder(&self) -> bool {
-        self.argv.is_empty() && self.pid == PidNamespace::Private
     }
 }
 
@@ -96,12 +75,12 @@ mod tests {
         let namespaces = |pid, init| {
             let process = Process {
                 argv: vec!["true".to_owned()],
-                pid,
-                init,
                 ..Process::default()
             };
             assert_eq!(process.exec(None).namespaces(), Namespaces::Joined);
-            process.main_exec(None).namespaces()
+            let mut guest = GuestSettings::default();
+            (guest.pid, guest.init) = (pid, init);
+            process.main_exec(&guest, None).namespaces()
         };
         let (own, host) = (PidNamespace::Private, PidNamespace::Host);
         assert_eq!(namespaces(own, false), Namespaces::New);
@@ -109,13 +88,5 @@ mod tests {
         // The agent is the init of the machine.
         assert_eq!(namespaces(host, false), Namespaces::Machine);
         assert_eq!(namespaces(host, true), Namespaces::Machine);
-    }
-
-    #[test]
-    fn a_description_of_an_older_msb_gets_a_namespace_of_its_own() {
-        let json = r#"{"argv": [], "env": [], "working_directory": "", "user": "",
-            "terminal": false, "stdin": false}"#;
-        let process: Process = serde_json::from_str(json).expect("read");
-        assert!(process.needs_holder() && !process.init);
     }
 }

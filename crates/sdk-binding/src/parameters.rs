@@ -87,6 +87,7 @@ fn reason(error: &str) -> String {
         "u8" => "a whole number from 0 to 255",
         "u16" => "a whole number from 0 to 65,535",
         "u32" | "u64" | "usize" => "a whole number from 0",
+        "a nonzero u32" => "a whole number from 1",
         "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
         "f32" | "f64" => "a number",
         "a string" | "string" | "path string" => "text",

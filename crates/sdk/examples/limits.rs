@@ -2,6 +2,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example prints what it shows")]
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use msb_sdk::{ErrorKind, Msb};
@@ -16,7 +17,7 @@ async fn main() -> Result<(), msb_sdk::Error> {
         .cpus(1)
         .memory("256M")
         .disk("1G")
-        .pids(200)
+        .guest(|guest| guest.pids = NonZeroU32::new(200))
         .max_duration(Duration::from_secs(600))
         .await?;
     let slow = sandbox

@@ -69,6 +69,11 @@ mod vmm;
 mod volumes;
 
 pub use bytes::Bytes;
+pub use msb_sandbox_model::{
+    DISK_DEFAULT, DISK_DEFAULT_TEXT, GuestSettings, Hostname, InvalidGuestSettings,
+    InvalidHostname, InvalidPidNamespace, InvalidSize, Lifetime, MEMORY_DEFAULT,
+    MEMORY_DEFAULT_TEXT, PidNamespace, Restart, Size, Sysctl, SysctlError, Sysctls,
+};
 
 pub use apply::{Applied, AppliedChange, ApplyOptions, MarkedChange};
 pub use client::{Msb, MsbBuilder};
@@ -99,10 +104,9 @@ pub use names::Names;
 pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
 pub use sandboxes::{
-    BranchOptions, Changes, CopyIn, Force, ForkOptions, HostName, Lifetime, MainCommand,
-    NamePattern, NewDirectory, PidNamespace, Restart, RollbackOptions, RolledBack, RootDisk,
-    Sandbox, SandboxCondition, SandboxFilter, SandboxInfo, SandboxOptions, SandboxRequest,
-    SandboxState, Sandboxes, StartOptions, Verify,
+    BranchOptions, Changes, CopyIn, Force, ForkOptions, HostName, MainCommand, NamePattern,
+    NewDirectory, RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter,
+    SandboxInfo, SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use settings::{Jail, Maintenance, Settings, VmmChoice};
 pub use snapshot_archives::ImportOptions;
@@ -113,8 +117,8 @@ pub use snapshots::{
 pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{
-    EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Size, Stopped, TerminalSize,
-    Text, Ulimit,
+    EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Stopped, TerminalSize, Text,
+    Ulimit,
 };
 pub use version::Version;
 pub use volumes::{Volume, VolumeInfo, VolumeOptions, Volumes};

@@ -114,7 +114,8 @@ impl Settings {
         }
         if let (None, Some((name, text))) = (self.store_limit, word("MSB_STORE_LIMIT")) {
             let size = text.parse::<Size>();
-            let size = size.map_err(|error| error.context(format!("cannot use {name}")))?;
+            let size =
+                size.map_err(|error| Error::from(error).context(format!("cannot use {name}")))?;
             self.store_limit = Some(size);
         }
         if self.home.is_none() {

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
 use crate::error::printable;
-use crate::sandboxes::{default_resources, missing_image};
+use crate::sandboxes::{missing_image, resources};
 use crate::shared::Shared;
-use crate::{Error, ErrorKind, Notice, Operation, Sandbox, Sandboxes, Snapshots};
+use crate::{Error, ErrorKind, Notice, Operation, Sandbox, SandboxOptions, Sandboxes, Snapshots};
 
 /// Bytes of an archive that are read at a time.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -186,7 +186,8 @@ fn import(
     let store = shared.store()?;
     let image = import.find_image(&store)?.ok_or_else(|| missing(&import))?;
     let _lease = store.lease(&image)?;
-    let imported = import.create(shared.home(), &image, name, default_resources())?;
+    let most = resources(&SandboxOptions::default())?;
+    let imported = import.create(shared.home(), &image, name, most)?;
     Ok((imported.sandbox, imported.left_out))
 }
 

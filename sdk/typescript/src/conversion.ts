@@ -3,8 +3,10 @@
  * (`camelCase`), and between bytes and their form in JSON.
  */
 
+import { GUEST_USER_KEYS } from "./types/guest.js";
+
 /** Fields whose keys are the user's own names, which are not converted. */
-const USER_KEYS = new Set(["env", "labels", "ulimits", "sysctls", "limits", "config"]);
+const USER_KEYS = new Set(["env", "labels", "ulimits", "limits", "config", ...GUEST_USER_KEYS]);
 
 /**
  * Returns a value as the native addon reads it. Fields that are `undefined` are left out, and so are the abort signals that

@@ -1,6 +1,7 @@
 /** The options and results of operations. Names are those of the Rust SDK in camel case. */
 export type * from "./types/client.js";
 export type * from "./types/image.js";
+export type { GuestSettings } from "./types/guest.js";
 export type * from "./types/sandbox.js";
 export type * from "./types/sandbox_info.js";
 export type * from "./types/command.js";

@@ -58,6 +58,7 @@ pub(super) const MAP: [Row; 18] = [
     row(
         "alone",
         &[
+            "msb-sandbox-model",
             "msb-agent-protocol",
             "guest-kernel",
             "msb-network",
@@ -82,6 +83,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
         &[
             "filesystem-tree",
             "msb-agent-protocol",
+            "msb-sandbox-model",
             "tar-stream",
             "tree-archive",
         ],
@@ -102,6 +104,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "msb-agent-protocol",
             "msb-jail",
             "msb-network",
+            "msb-sandbox-model",
             "msb-vmm",
             "nbd-server",
             "oci-image",

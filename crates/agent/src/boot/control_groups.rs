@@ -6,11 +6,9 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag, fsmount, fsopen,
 };
 
-use super::BootError;
 use super::error::step;
+use super::{BootError, guest_settings};
 
-/// The limit of the commands' processes and threads, as a word on the kernel's command line.
-const PIDS_VARIABLE: &str = "msb_pids";
 /// The control group of all commands. The agent and the kernel's threads are outside it and are not
 /// counted.
 const GROUP: &str = "sandbox";
@@ -73,7 +71,8 @@ impl CommandsGroup {
 /// Makes the group of all commands. If the host limits the number of processes and the group cannot
 /// be made, the sandbox does not boot.
 pub(super) fn group_commands() -> Result<(), BootError> {
-    let pids_max = std::env::var(PIDS_VARIABLE).ok();
+    let pids_max = guest_settings::current().pids;
+    let pids_max = pids_max.map(|pids| pids.to_string());
     let is_needed = pids_max.is_some();
     match make_group(pids_max) {
         Ok(group) => {

@@ -1,5 +1,7 @@
 use std::io;
 
+use msb_sandbox_model::InvalidGuestWord;
+
 /// The reason why the sandbox does not boot.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BootError {
@@ -22,6 +24,9 @@ pub(crate) enum BootError {
          vmlinux-filesystems, which is installed with msb, or with the kernel of libkrunfw (MSB_KERNEL)"
     )]
     NoFilesystem { filesystem: String },
+    /// The host's settings of the guest cannot be read.
+    #[error("cannot read the settings of the guest")]
+    Settings(#[source] InvalidGuestWord),
     /// The kernel has no such file below `/proc/sys`.
     #[error("the guest's kernel has no setting {name}, which --sysctl asks for")]
     NoSetting { name: String },

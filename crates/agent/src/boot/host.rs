@@ -6,14 +6,9 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::system::sethostname;
 
 use super::interface::Interface;
-use super::{host_files, network};
+use super::{guest_settings, host_files, network};
 use crate::console;
 
-/// The word on the kernel's command line that names the sandbox.
-const HOSTNAME_VARIABLE: &str = "msb_hostname";
-/// Set if the user chose the host name; else it is the sandbox's name.
-const HOSTNAME_GIVEN_VARIABLE: &str = "msb_hostname_given";
-const DEFAULT_HOSTNAME: &str = "msb";
 /// The limit of open files for each process, as in Docker.
 const OPEN_FILES_MAX: u64 = 1 << 20;
 
@@ -50,14 +45,15 @@ pub(super) fn set_up() {
 
 /// Sets the host name, and shows it and the network's names in files of a root that was mounted.
 pub(super) fn name_it() {
-    let name = std::env::var(HOSTNAME_VARIABLE).unwrap_or_else(|_| DEFAULT_HOSTNAME.to_owned());
+    let given = guest_settings::current().hostname.as_ref();
+    let name = given.map_or_else(guest_settings::sandbox_name, ToString::to_string);
     report(
         "set the host name",
         sethostname(name.as_bytes()).map_err(Into::into),
     );
     let name = host_files::Name {
         name: &name,
-        is_given: std::env::var_os(HOSTNAME_GIVEN_VARIABLE).is_some(),
+        is_given: given.is_some(),
     };
     let network = network::from_host();
     report("name hosts", host_files::mount(&name, network.as_ref()));

@@ -5,12 +5,9 @@ use std::io;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 
-use super::BootError;
-use super::mount_request::decode;
+use super::{BootError, guest_settings};
 use crate::console;
 
-/// The word on the kernel's command line that holds the user's settings: `NAME=VALUE`, joined by `;`.
-const SETTINGS_VARIABLE: &str = "msb_sysctl";
 const DIRECTORY: &str = "/proc/sys";
 
 /// Settings of every sandbox. `vm.overcommit_memory` stays 0, as on hosts of docker.
@@ -52,12 +49,8 @@ pub(super) fn set_all() -> Result<(), BootError> {
             console::log(&format!("cannot set {name}: {error}"));
         }
     }
-    let word = std::env::var(SETTINGS_VARIABLE).unwrap_or_default();
-    for (name, value) in parse(&word) {
-        let Some(value) = value else {
-            return Err(refused(name, io::ErrorKind::InvalidInput.into()));
-        };
-        set(name, &value).map_err(|error| refused(name, error))?;
+    for (name, value) in guest_settings::current().sysctls.iter() {
+        set(name, value).map_err(|error| refused(name, error))?;
     }
     Ok(())
 }
@@ -70,15 +63,6 @@ fn refused(name: &str, source: io::Error) -> BootError {
         }
         _ => BootError::Setting { name, source },
     }
-}
-
-/// Returns the settings of a word: the name, and the value if it can be decoded.
-fn parse(word: &str) -> impl Iterator<Item = (&str, Option<String>)> {
-    let settings = word.split(';').filter(|setting| !setting.is_empty());
-    settings.map(|setting| {
-        let (name, value) = setting.split_once('=').unwrap_or((setting, "%"));
-        (name, decode(value))
-    })
 }
 
 /// Returns the path of a setting. A slash in its name is a dot in that of a file.
@@ -105,19 +89,6 @@ fn set(name: &str, value: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_hosts_word_is_read() {
-        let read: Vec<_> = parse("net.core.somaxconn=1024;kernel.sem=1%202;a.b=;c.d=%f").collect();
-        let expected = [
-            ("net.core.somaxconn", Some("1024".to_owned())),
-            ("kernel.sem", Some("1 2".to_owned())),
-            ("a.b", Some(String::new())),
-            ("c.d", None),
-        ];
-        assert_eq!(read, expected);
-        assert_eq!(parse("").count(), 0);
-    }
 
     #[test]
     fn a_slash_is_a_dot_of_a_files_name() {

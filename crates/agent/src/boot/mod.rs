@@ -7,6 +7,7 @@ mod disks;
 mod entries;
 mod error;
 mod grow;
+mod guest_settings;
 mod host;
 mod host_files;
 mod interface;
@@ -49,6 +50,7 @@ pub(crate) fn kept_mounts() -> Vec<PathBuf> {
 /// Mounts everything and makes the sandbox's root this process's root.
 pub(crate) fn boot() -> Result<(), BootError> {
     mounts::mount_kernel_filesystems()?;
+    guest_settings::read()?;
     mount_root()?;
     control_groups::group_commands()?;
     host::set_up();

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use msb_sandbox_model::kernel_word::decode;
 use rustix::mount::MountFlags;
 
 use super::BootError;
@@ -92,23 +93,6 @@ fn parse(mount: &str) -> Option<MountRequest> {
         data: data.join(","),
         target,
     })
-}
-
-/// Replaces each `%` and two hexadecimal digits by the byte that they encode. `None` if the digits
-/// are missing or the result is not UTF-8.
-pub(super) fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-        let value = digit(rest.next())? * 16 + digit(rest.next())?;
-        bytes.push(u8::try_from(value).ok()?);
-    }
-    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
 use super::error::step;
-use super::{BootError, NEW_ROOT, devices};
+use super::{BootError, NEW_ROOT, devices, guest_settings};
 
 /// A mount that every sandbox has.
 struct Mount {
@@ -80,7 +80,7 @@ const IN_ROOT: [Mount; 7] = [
     },
     Mount {
         kind: "tmpfs",
-        target: "dev/shm",
+        target: SHM,
         flags: LOCKED_DOWN,
         options: Some(c"mode=1777,size=50%"),
     },
@@ -92,6 +92,9 @@ const IN_ROOT: [Mount; 7] = [
     },
 ];
 
+/// Shared memory, whose size the host may set.
+const SHM: &str = "dev/shm";
+
 /// Memory at `/tmp`, which is on the writable disk unless the host sets a size.
 const TMP: Mount = Mount {
     kind: "tmpfs",
@@ -99,10 +102,6 @@ const TMP: Mount = Mount {
     flags: NOSUID_NODEV,
     options: None,
 };
-
-/// The tmpfs whose size the host may set. Each has a word on the kernel's command line that holds
-/// the size in bytes.
-const SIZED: [(&str, &str); 2] = [("dev/shm", "msb_shm"), (TMP.target, "msb_tmp")];
 
 /// The mode of `/tmp`: every user may make files in it, and remove only their own.
 const TMP_MODE: Mode = Mode::from_raw_mode(0o1777);
@@ -162,9 +161,13 @@ fn make_tmp(root: &OwnedFd) -> rustix::io::Result<()> {
 
 /// Returns the options of a tmpfs whose size the host sets; `None` if it does not.
 fn sized_options(target: &str) -> Option<CString> {
-    let (_, variable) = SIZED.iter().find(|(sized, _)| *sized == target)?;
-    let bytes: u64 = std::env::var(variable).ok()?.parse().ok()?;
-    CString::new(format!("mode=1777,size={bytes}")).ok()
+    let settings = guest_settings::current();
+    let size = match target {
+        SHM => settings.shm?,
+        target if target == TMP.target => settings.tmp?,
+        _ => return None,
+    };
+    CString::new(format!("mode=1777,size={}", size.bytes())).ok()
 }
 
 /// Opens the directory to mount on, and makes it and its parents if the image has none. The image's

@@ -8,7 +8,9 @@ use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
-use super::{BOOT_ROOT, BootError, NEW_ROOT, UPPER_MOUNT, grow, own_mounts, root_disk};
+use super::{
+    BOOT_ROOT, BootError, NEW_ROOT, UPPER_MOUNT, grow, guest_settings, own_mounts, root_disk,
+};
 
 const IMAGE: &str = "/image";
 const UPPER: &str = "/upper";
@@ -19,9 +21,6 @@ const UPPER: &str = "/upper";
 /// number that readdir returns.
 const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
     redirect_dir=on,index=on,metacopy=on,xino=on";
-
-/// Set if the root is read-only.
-const READ_ONLY_VARIABLE: &str = "msb_read_only";
 
 /// Set if the upper disk is deleted with its machine. Its content is never read again, so the
 /// overlay does not sync it.
@@ -100,7 +99,7 @@ pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
 /// Makes the root read-only if the host asks for it, after everything is mounted on it. Those
 /// mounts are unchanged.
 pub(super) fn close_if_read_only() -> Result<(), BootError> {
-    if std::env::var_os(READ_ONLY_VARIABLE).is_none() {
+    if !guest_settings::current().read_only {
         return Ok(());
     }
     mount_remount("/", MountFlags::BIND | MountFlags::RDONLY, c"")

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use super::mount_request::decode;
+use msb_sandbox_model::kernel_word::decode;
+
 use super::mounts::{mount_point, open_root};
 use crate::console;
 

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use msb_runtime::RestartPolicy;
-use msb_sdk::{RootDisk, Sandbox, SandboxOptions, SandboxRequest, Size, Text};
+use msb_sdk::{
+    DISK_DEFAULT_TEXT, Error, MEMORY_DEFAULT_TEXT, RootDisk, Sandbox, SandboxOptions,
+    SandboxRequest, Size, Text,
+};
 
 use super::guest::GuestArguments;
 use super::guest_limits::GuestLimitArguments;
@@ -84,7 +85,7 @@ pub(crate) struct SandboxArguments {
     /// Size of the writable disk
     ///
     /// The disk is sparse: it uses only the space that is written.
-    #[arg(long, value_name = "SIZE", default_value = "8G", value_parser = output::parse_size, help_heading = "Machine")]
+    #[arg(long, value_name = "SIZE", default_value = DISK_DEFAULT_TEXT, value_parser = output::parse_size, help_heading = "Machine")]
     upper_size: u64,
     /// Use the files of a sandbox or its snapshot instead of IMAGE
     ///
@@ -115,7 +116,7 @@ pub(crate) struct SandboxArguments {
     #[arg(long, value_name = "COUNT", value_parser = parse_cpus, help_heading = "Machine")]
     cpus: Option<u8>,
     /// Guest memory
-    #[arg(short, long, value_name = "SIZE", default_value = "1G", value_parser = parse_memory, help_heading = "Machine")]
+    #[arg(short, long, value_name = "SIZE", default_value = MEMORY_DEFAULT_TEXT, value_parser = parse_memory, help_heading = "Machine")]
     memory: u32,
     #[command(flatten)]
     guest: GuestArguments,
@@ -163,13 +164,12 @@ impl SandboxArguments {
         options.disk = Some(Size::new(self.upper_size));
         options.snapshots = self.snapshots;
         options.remove_when_stopped = self.rm;
-        options.restart = restart(self.restart.0);
+        options.restart = self.restart.0;
         let ms = |duration: Duration| duration.0.saturating_mul(1000);
         options.max_duration_ms = self.max_duration.map(ms);
         options.idle_timeout_ms = self.idle_timeout.map(ms);
-        options.hostname = self.guest.hostname.as_ref().map(ToString::to_string);
-        options.read_only = self.guest.read_only;
-        self.limits.set(&mut options);
+        self.guest.set(&mut options.guest);
+        self.limits.set(&mut options.guest).map_err(Error::from)?;
         options.stop_signal = self.stopping.signal();
         options.stop_timeout_ms = Some(self.stopping.timeout_ms());
         options.mounts = self.mounts.mounts();
@@ -211,8 +211,6 @@ impl SandboxArguments {
         options.user = self.process.user();
         options.groups.clone_from(&self.guest.group_add);
         options.ulimits = self.process.ulimits();
-        options.pid = self.guest.pid.into();
-        options.init = self.guest.init;
         options.tty = self.process.terminal();
         options.stdin = self.process.stdin();
         Ok(())
@@ -298,16 +296,6 @@ async fn tidy(context: &Context, file: &IdFile) {
         && context.handle(id).await.is_err()
     {
         file.remove();
-    }
-}
-
-fn restart(policy: RestartPolicy) -> msb_sdk::Restart {
-    match policy {
-        RestartPolicy::No => msb_sdk::Restart::No,
-        RestartPolicy::Always => msb_sdk::Restart::Always,
-        RestartPolicy::OnFailure { retries_max } => msb_sdk::Restart::OnFailure {
-            retries_max: retries_max.map(NonZeroU32::get),
-        },
     }
 }
 

@@ -1,6 +1,8 @@
 use clap::ArgAction;
-use clap::builder::NonEmptyStringValueParser;
-use msb_runtime::Hostname;
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
+};
+use msb_sdk::{GuestSettings, Hostname, PidNamespace};
 
 // The guest's settings for its commands, and help: Docker's `-h` is the host name.
 #[derive(Debug, clap::Args)]
@@ -9,7 +11,7 @@ pub(crate) struct GuestArguments {
     ///
     /// It is also in /etc/hosts and /etc/hostname.
     #[arg(short = 'h', long, value_name = "NAME")]
-    pub(crate) hostname: Option<Hostname>,
+    hostname: Option<Hostname>,
     /// Additional group of the commands, by name or number
     #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) group_add: Vec<String>,
@@ -17,14 +19,14 @@ pub(crate) struct GuestArguments {
     ///
     /// Volumes, host directories, --tmpfs and /dev/shm stay writable.
     #[arg(long)]
-    pub(crate) read_only: bool,
+    read_only: bool,
     /// Run an init as process 1, which starts the command
     ///
     /// It forwards signals to the command, reaps orphans, and exits with the command's status.
     /// Without it the command itself is process 1, to which the kernel delivers only signals that
     /// have a handler.
     #[arg(long)]
-    pub(crate) init: bool,
+    init: bool,
     /// PID namespace: private, or host for the machine's
     ///
     /// In the machine's namespace, msb's agent is process 1, and commands see each other and the
@@ -32,31 +34,33 @@ pub(crate) struct GuestArguments {
     #[arg(
         long,
         value_name = "NAMESPACE",
-        value_enum,
+        value_parser = pid_namespace(),
         default_value_t,
         hide_possible_values = true
     )]
-    pub(crate) pid: PidNamespace,
+    pid: PidNamespace,
     /// Print a line for each option; -h is the hostname, as in docker
     #[arg(long, action = ArgAction::HelpShort)]
     help: Option<bool>,
 }
 
-/// The namespace of process IDs that commands see.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum PidNamespace {
-    /// The sandbox's own
-    #[default]
-    Private,
-    /// The machine's namespace
-    Host,
+impl GuestArguments {
+    /// Puts the settings into those of a guest.
+    pub(crate) fn set(&self, guest: &mut GuestSettings) {
+        guest.hostname.clone_from(&self.hostname);
+        guest.read_only = self.read_only;
+        guest.init = self.init;
+        guest.pid = self.pid;
+    }
 }
 
-impl From<PidNamespace> for msb_sdk::PidNamespace {
-    fn from(namespace: PidNamespace) -> Self {
-        match namespace {
-            PidNamespace::Private => Self::Private,
-            PidNamespace::Host => Self::Host,
-        }
-    }
+/// Returns the parser of a namespace, with the names for completions.
+fn pid_namespace() -> impl TypedValueParser<Value = PidNamespace> {
+    let names = PidNamespace::ALL.map(|namespace| {
+        PossibleValue::new(namespace.as_str()).help(match namespace {
+            PidNamespace::Private => "The sandbox's own",
+            PidNamespace::Host => "The machine's namespace",
+        })
+    });
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<PidNamespace>())
 }

@@ -1,7 +1,6 @@
-use msb_runtime::Sysctl;
-use msb_sdk::{SandboxOptions, Size};
+use std::num::NonZeroU32;
 
-use crate::output;
+use msb_sdk::{GuestSettings, Size, Sysctl, SysctlError, Sysctls};
 
 // The limits of a guest.
 #[derive(Debug, clap::Args)]
@@ -11,10 +10,10 @@ pub(crate) struct GuestLimitArguments {
     pids_limit: Option<u32>,
     /// Size of /dev/shm [default: half of the memory]
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
-    shm_size: Option<u64>,
+    shm_size: Option<Size>,
     /// Size of /tmp in memory; without it /tmp is on the writable disk
     #[arg(long, value_name = "SIZE", value_parser = some_size)]
-    tmp_size: Option<u64>,
+    tmp_size: Option<Size>,
     /// Setting of the guest's kernel, such as net.core.somaxconn=1024
     ///
     /// It is set at each start, which fails if the kernel does not have the setting.
@@ -23,13 +22,16 @@ pub(crate) struct GuestLimitArguments {
 }
 
 impl GuestLimitArguments {
-    /// Puts the limits into the options of a sandbox.
-    pub(crate) fn set(&self, options: &mut SandboxOptions) {
-        options.pids = self.pids_limit.filter(|&limit| limit > 0);
-        options.shm = self.shm_size.map(Size::new);
-        options.tmp = self.tmp_size.map(Size::new);
-        let pair = |one: &Sysctl| (one.name().to_owned(), one.value().to_owned());
-        options.sysctls = self.sysctl.iter().map(pair).collect();
+    /// Puts the limits into the settings of a guest.
+    ///
+    /// # Errors
+    /// If the settings of the kernel are too long together.
+    pub(crate) fn set(&self, guest: &mut GuestSettings) -> Result<(), SysctlError> {
+        guest.pids = self.pids_limit.and_then(NonZeroU32::new);
+        guest.shm = self.shm_size;
+        guest.tmp = self.tmp_size;
+        guest.sysctls = Sysctls::new(self.sysctl.iter().cloned())?;
+        Ok(())
     }
 }
 
@@ -44,10 +46,13 @@ fn pids(text: &str) -> Result<u32, String> {
 }
 
 /// Parses the size of a tmpfs. A size of 0 is refused, because for a tmpfs it means no limit.
-fn some_size(text: &str) -> Result<u64, String> {
-    match output::parse_size(text)? {
-        0 => Err(format!("'{text}' is too small: the minimum is 1 byte")),
-        bytes => Ok(bytes),
+fn some_size(text: &str) -> Result<Size, String> {
+    let size: Result<Size, _> = text.parse();
+    match size.map_err(|error| error.to_string())? {
+        size if size == Size::new(0) => {
+            Err(format!("'{text}' is too small: the minimum is 1 byte"))
+        }
+        size => Ok(size),
     }
 }
 

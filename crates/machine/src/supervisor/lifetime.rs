@@ -91,7 +91,10 @@ struct MainCommandLife {
 
 impl MainCommandLife {
     async fn start(&self) -> Result<Command, End> {
-        let exec = self.config.process.main_exec(self.config.window);
+        let exec = self
+            .config
+            .process
+            .main_exec(&self.config.guest, self.config.window);
         self.first.start(exec, &self.supervisor.agent).await
     }
 
@@ -141,7 +144,7 @@ impl MainCommandLife {
                 log_line(&format!("exit.json: {error}"));
             }
             let is_ending = is_rolled_back || self.first.attached.are_abandoned();
-            if is_ending || !self.config.restart.restarts_after(&exit, retries) {
+            if is_ending || !self.config.restart.restarts_after(exit.code, retries) {
                 return event;
             }
             self.first.attached.dismiss(event.clone()).await;

@@ -1,10 +1,10 @@
 use std::fmt::Write as _;
 
+use msb_sandbox_model::kernel_word::encode;
 use msb_vmm::DiskAccess;
 
 use super::room::StartOptions;
 use super::{Mount, MountError, Source};
-use crate::kernel_word::encode;
 
 /// Maximum length of the description of the mounts on the kernel's command line, in bytes.
 const LIMIT_BYTES: usize = 1024;

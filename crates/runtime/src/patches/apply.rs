@@ -33,7 +33,7 @@ impl OwnMounts {
     pub(crate) const fn new(spec: &Spec) -> Self {
         Self {
             network: spec.network.is_some(),
-            tmp: spec.limits.tmp_bytes.is_some(),
+            tmp: spec.guest.tmp.is_some(),
         }
     }
 

@@ -9,14 +9,14 @@ use serde::Serialize;
 
 use super::names::{Names, check_names};
 use super::{
-    CreateError, Limits, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base,
-    record, upper,
+    CreateError, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base, record,
+    upper,
 };
 use crate::each_at_once::each_at_once;
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
-use crate::{FoundRootDisk, Home, Hostname, Lifetime, Patches, RestartPolicy, RootDisk, Sysctls};
+use crate::{FoundRootDisk, GuestSettings, Home, Lifetime, Patches, Restart, RootDisk};
 
 /// The resources of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -53,19 +53,13 @@ pub struct CreateOptions {
     /// The main command.
     pub process: Process,
     /// The conditions under which the main command is restarted.
-    pub restart: RestartPolicy,
+    pub restart: Restart,
     /// The limits after which the sandbox ends by itself.
     pub lifetime: Lifetime,
     /// Network settings; `None` for loopback alone.
     pub network: Option<Settings>,
-    /// The guest's hostname; the sandbox's name if `None`.
-    pub hostname: Option<Hostname>,
-    /// True if the root filesystem is read-only; mounts keep their own access.
-    pub read_only: bool,
-    /// Limits inside the guest.
-    pub limits: Limits,
-    /// Settings of the guest's kernel.
-    pub sysctls: Sysctls,
+    /// The settings of the guest.
+    pub guest: GuestSettings,
     /// Signal and timeout of a stop.
     pub stopping: Stopping,
     /// True if the upper disk is one of generations from the start, so that snapshots can be taken while
@@ -184,10 +178,7 @@ impl Sandbox {
             restart: options.restart,
             lifetime: options.lifetime,
             network: options.network,
-            hostname: options.hostname,
-            read_only: options.read_only,
-            limits: options.limits,
-            sysctls: options.sysctls,
+            guest: options.guest,
             stopping: options.stopping,
             mounts,
             last_snapshot_number: 0,

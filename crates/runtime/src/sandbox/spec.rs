@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use disk_image::Filesystem;
 use guest_kernel::RootFilesystems;
 use msb_network::Settings;
+use msb_sandbox_model::{GuestSettings, Lifetime, PidNamespace, Restart, kernel_word};
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, Reading};
-use super::{Limits, SandboxId, SandboxPaths};
-use crate::hostname::Hostname;
-use crate::kernel_word;
+use super::{SandboxId, SandboxPaths};
+use crate::RootDisk;
 use crate::mounts::{Layout, Mount, Target};
 use crate::process::Process;
 use crate::stop_signal::StopSignal;
 use crate::volumes::VolumeUse;
-use crate::{Lifetime, RestartPolicy, RootDisk, Sysctls};
 
 /// The directory that is memory if its size is given.
 const TMP: &str = "/tmp";
@@ -68,25 +67,16 @@ pub struct Spec {
     pub process: Process,
     /// The conditions under which the main command is restarted.
     #[serde(default)]
-    pub restart: RestartPolicy,
+    pub restart: Restart,
     /// The limits after which the sandbox ends by itself.
     #[serde(default)]
     pub lifetime: Lifetime,
     /// Network settings; `None` for loopback alone.
     #[serde(default)]
     pub network: Option<Settings>,
-    /// The guest's hostname; the sandbox's name if `None`.
-    #[serde(default)]
-    pub hostname: Option<Hostname>,
-    /// True if the root filesystem is read-only; mounts keep their own access.
-    #[serde(default)]
-    pub read_only: bool,
-    /// Limits inside the guest.
-    #[serde(default)]
-    pub limits: Limits,
-    /// Settings of the guest's kernel.
-    #[serde(default)]
-    pub sysctls: Sysctls,
+    /// The settings of the guest.
+    #[serde(flatten)]
+    pub guest: GuestSettings,
     /// Signal and timeout of a stop.
     #[serde(default)]
     pub stopping: Stopping,
@@ -207,7 +197,7 @@ impl Spec {
             .iter()
             .map(|mount| mount.target.clone())
             .collect();
-        if self.limits.tmp_bytes.is_some() {
+        if self.guest.tmp.is_some() {
             targets.extend(TMP.parse());
         }
         targets
@@ -227,14 +217,16 @@ impl Spec {
     /// Returns the kernel arguments that the guest's agent reads.
     fn kernel_arguments(&self, boot_files: &BootFiles, mounts: Option<String>) -> Vec<String> {
         let mut words = vec![format!("msb_epoch={}", boot_files.now_s)];
-        words.extend(self.hostname_words());
+        words.push(format!("msb_name={}", self.name));
+        words.extend(
+            self.guest
+                .kernel_word()
+                .map(|word| format!("msb_guest={word}")),
+        );
         if let Some(filesystem) = self.root_filesystem() {
             words.push(format!("msb_root_filesystem={filesystem}"));
         }
-        if self.read_only {
-            words.push("msb_read_only=1".to_owned());
-        }
-        if self.process.needs_holder() {
+        if self.needs_holder() {
             words.push(self.holder_word());
         }
         if self.network.is_some() {
@@ -243,10 +235,13 @@ impl Spec {
         if self.remove_when_stopped {
             words.push("msb_thrown_away=1".to_owned());
         }
-        words.extend(self.limits.kernel_words());
-        words.extend(self.sysctls.kernel_word());
         words.extend(mounts);
         words
+    }
+
+    /// Returns true if the sandbox has its own namespaces and no main command that could make them.
+    fn needs_holder(&self) -> bool {
+        self.process.argv.is_empty() && self.guest.pid == PidNamespace::Private
     }
 
     /// Returns the argument that asks for a holder, with the directory that it makes: there is no main
@@ -255,18 +250,6 @@ impl Spec {
         let directory = kernel_word::encode(&self.process.working_directory);
         let is_short = directory.len() <= WORKING_DIRECTORY_LIMIT_BYTES;
         format!("msb_holder={}", if is_short { &directory } else { "" })
-    }
-
-    /// Returns the arguments for the hostname.
-    /// A name that the user gave is written to the guest's files even if the guest has no network.
-    fn hostname_words(&self) -> Vec<String> {
-        match &self.hostname {
-            None => vec![format!("msb_hostname={}", self.name)],
-            Some(name) => vec![
-                format!("msb_hostname={name}"),
-                "msb_hostname_given=1".to_owned(),
-            ],
-        }
     }
 }
 
@@ -289,13 +272,10 @@ impl Spec {
             removed_with_owner: false,
             labels: BTreeMap::default(),
             process: Process::default(),
-            restart: RestartPolicy::default(),
+            restart: Restart::default(),
             lifetime: Lifetime::default(),
             network: None,
-            hostname: None,
-            read_only: false,
-            limits: Limits::default(),
-            sysctls: Sysctls::default(),
+            guest: GuestSettings::default(),
             stopping: Stopping::default(),
             mounts: Vec::new(),
             last_snapshot_number: 0,
@@ -361,7 +341,7 @@ mod tests {
     #[test]
     fn a_holder_is_told_of_its_working_directory() {
         let mut spec = Spec::for_tests("a");
-        spec.process.argv = Vec::new();
+        assert!(spec.needs_holder());
         for (directory, word) in [
             ("/work dir", "msb_holder=/work%20dir"),
             ("", "msb_holder="),
@@ -370,5 +350,25 @@ mod tests {
             directory.clone_into(&mut spec.process.working_directory);
             assert_eq!(spec.holder_word(), word);
         }
+        spec.guest.pid = PidNamespace::Host;
+        assert!(!spec.needs_holder());
+    }
+
+    #[test]
+    fn the_agent_reads_all_settings_from_one_word() {
+        let mut spec = Spec::for_tests("web");
+        let words = |spec: &Spec| {
+            let files = BootFiles {
+                kernel: "kernel".into(),
+                boot_disk: "boot".into(),
+                image_vmdk: None,
+                now_s: 7,
+            };
+            spec.kernel_arguments(&files, None)
+        };
+        let usual = ["msb_epoch=7", "msb_name=web", "msb_holder="];
+        assert_eq!(words(&spec), usual);
+        spec.guest.read_only = true;
+        assert!(words(&spec).contains(&"msb_guest={'read_only':true}".to_owned()));
     }
 }

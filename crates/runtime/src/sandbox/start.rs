@@ -106,6 +106,7 @@ impl Sandbox {
             started_s: now_s,
             supervisor: SupervisorConfig {
                 process: self.spec.process.clone(),
+                guest: self.spec.guest.clone(),
                 attached: options.attached,
                 window: options.window,
                 restart: self.spec.restart,

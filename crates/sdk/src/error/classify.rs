@@ -164,13 +164,15 @@ converted! {
         msb_runtime::NoCommand,
         msb_runtime::NoSignal,
         msb_runtime::NoAuthorities,
-        msb_runtime::InvalidHostname,
         msb_runtime::InvalidSnapshotName,
         msb_runtime::InvalidVolumeName,
-        msb_runtime::SysctlError,
         msb_runtime::UlimitError,
         msb_runtime::network::InvalidPublish,
         msb_runtime::network::InvalidRule,
+        msb_sandbox_model::InvalidGuestSettings,
+        msb_sandbox_model::InvalidHostname,
+        msb_sandbox_model::InvalidPidNamespace,
+        msb_sandbox_model::SysctlError,
         msb_jail::UnknownStrictness,
         msb_agent_protocol::TooLong,
         oci_image::InvalidInstruction,
@@ -186,6 +188,15 @@ impl From<oci_image::ChildConfigError> for Error {
             oci_image::ChildConfigError::Parent(error) => error.into(),
             oci_image::ChildConfigError::Instruction(error) => error.into(),
         }
+    }
+}
+
+impl From<msb_sandbox_model::InvalidSize> for Error {
+    fn from(error: msb_sandbox_model::InvalidSize) -> Self {
+        let text = error.text().to_owned();
+        Self::convert(error)
+            .or_kind(ErrorKind::InvalidArgument)
+            .with_detail("value", text)
     }
 }
 

@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use msb_runtime::{Condition, Process, Sandbox as StoredSandbox, State, UnreadableSandbox};
+use msb_sandbox_model::GROUPED;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -129,16 +130,6 @@ impl From<&Process> for MainCommand {
     }
 }
 
-/// The limits after which a sandbox ends by itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Lifetime {
-    /// The longest time that the sandbox runs, in seconds.
-    pub max_duration_s: Option<u64>,
-    /// The longest time without a client and without a job, in seconds.
-    pub idle_timeout_s: Option<u64>,
-}
-
 /// The keys of a description that have fields of their own.
 const OWN_KEYS: [&str; 10] = [
     "id",
@@ -185,6 +176,7 @@ impl SandboxInfo {
         }
         // It is msb's own, and says nothing that the snapshots do not.
         rest.remove("last_snapshot_number");
+        group(&mut rest);
         if condition.state.is_up()
             && let Some(machine) = sandbox.machine_resources()
         {
@@ -253,6 +245,17 @@ impl SandboxInfo {
     }
 }
 
+/// Moves settings of the guest to the objects and the keys that descriptions have for them.
+fn group(description: &mut Map<String, Value>) {
+    for (setting, object, key) in GROUPED {
+        let value = description.remove(setting).unwrap_or_default();
+        let object = description
+            .entry(object)
+            .or_insert_with(|| Map::new().into());
+        object[key] = value;
+    }
+}
+
 /// Returns the time at which a directory was made, or else last changed; 0 if that is unknown.
 fn created_s(directory: &Path) -> u64 {
     let metadata = std::fs::metadata(directory).ok();
@@ -273,5 +276,17 @@ mod tests {
         info.main_command().expect_err("it is no list");
         info.rest.remove("process");
         info.main_command().expect("it is unknown");
+    }
+
+    #[tokio::test]
+    async fn limits_and_the_command_are_objects_of_a_description() {
+        let (_home, sandbox) = crate::testing::stopped_sandbox().await;
+        let rest = sandbox.inspect().await.expect("inspected").rest;
+        let limits = serde_json::json!({ "pids": null, "shm_bytes": null, "tmp_bytes": null });
+        assert_eq!(rest["limits"], limits);
+        assert_eq!(rest["process"]["pid"], "private");
+        assert_eq!(rest["process"]["init"], false);
+        assert_eq!(rest["sysctls"], serde_json::json!({}));
+        assert!(rest["hostname"].is_null() && !rest.contains_key("shm"));
     }
 }

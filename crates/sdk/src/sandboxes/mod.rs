@@ -28,18 +28,16 @@ use msb_runtime::Sandbox as StoredSandbox;
 pub use changes::Changes;
 pub use filter::{SandboxCondition, SandboxFilter};
 pub use fork::{BranchOptions, ForkOptions};
-pub use info::{Lifetime, MainCommand, SandboxInfo, SandboxState};
+pub use info::{MainCommand, SandboxInfo, SandboxState};
 pub use name_pattern::NamePattern;
-pub use options::{
-    CopyIn, HostName, NewDirectory, PidNamespace, Restart, SandboxOptions, StartOptions, Verify,
-};
+pub use options::{CopyIn, HostName, NewDirectory, SandboxOptions, StartOptions, Verify};
 pub use request::SandboxRequest;
 pub use rollback::{RollbackOptions, RolledBack};
 pub use root_disk::RootDisk;
 pub use sandbox::Sandbox;
 
 pub(crate) use handle::Handle;
-pub(crate) use spec::default_resources;
+pub(crate) use spec::resources;
 pub(crate) use start::missing_image;
 
 use crate::shared::Shared;

@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use msb_sandbox_model::{GuestSettings, Restart, Size};
 use serde::{Deserialize, Serialize};
 
 use super::RootDisk;
 use crate::images::{PullPolicy, SourceOptions};
-use crate::{Environment, Mount, Network, Port, Size, TerminalSize, Text, Ulimit, VmmChoice};
+use crate::{Environment, Mount, Network, Port, TerminalSize, Text, Ulimit, VmmChoice};
 
 /// Everything that a new sandbox can be given. All fields but `image` have defaults.
 ///
@@ -54,10 +55,6 @@ pub struct SandboxOptions {
     pub groups: Vec<String>,
     /// Resource limits of commands, by name: `nofile`, `nproc`, `core`.
     pub ulimits: BTreeMap<String, Ulimit>,
-    /// The namespace of process IDs that commands see.
-    pub pid: PidNamespace,
-    /// True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans.
-    pub init: bool,
     /// The terminal of the main command; `None` if it gets pipes.
     pub tty: Option<TerminalSize>,
     /// True if the main command's standard input stays open for attached clients.
@@ -71,18 +68,9 @@ pub struct SandboxOptions {
     /// True if the writable disk is prepared for snapshots, so that they can be taken while the sandbox
     /// runs for the first time. Such a sandbox runs under QEMU.
     pub snapshots: bool,
-    /// Most processes and threads of all commands together; the kernel's limit if `None`.
-    pub pids: Option<u32>,
-    /// Size of `/dev/shm`; half of the memory if `None`.
-    pub shm: Option<Size>,
-    /// Size of `/tmp` in memory; `/tmp` is on the writable disk if `None`.
-    pub tmp: Option<Size>,
-    /// Settings of the guest's kernel, by name: `net.core.somaxconn`.
-    pub sysctls: BTreeMap<String, String>,
-    /// The guest's hostname; the sandbox's name if `None`.
-    pub hostname: Option<String>,
-    /// True if nothing can be written but to mounts and to `/dev/shm`.
-    pub read_only: bool,
+    /// The settings of the guest.
+    #[serde(flatten)]
+    pub guest: GuestSettings,
     /// Mounts.
     pub mounts: Vec<Mount>,
     /// Ports of the sandbox that ports of the host lead to.
@@ -154,36 +142,6 @@ pub enum Verify {
     Always,
 }
 
-/// The namespace of process IDs that commands see.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum PidNamespace {
-    /// The sandbox's own, in which the main command is process 1.
-    #[default]
-    Private,
-    /// That of the virtual machine, in which msb's agent is process 1.
-    Host,
-}
-
-/// The condition under which an ended main command is started again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Restart {
-    /// Never.
-    #[default]
-    No,
-    /// If it failed, at most `retries_max` times in a row.
-    OnFailure {
-        /// Maximum number of starts in a row; `None` for no limit.
-        #[serde(default)]
-        retries_max: Option<u32>,
-    },
-    /// Until the sandbox is stopped.
-    Always,
-}
-
 /// A file or directory of the host to copy into a new sandbox, with the rules of `docker cp`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -239,10 +197,13 @@ mod tests {
     fn options_survive_json() {
         let json = r#"{"image":"alpine","command":["sh","-c","true"],"memory":"512M","ports":["80"],
             "network":"listed","platform":"linux/amd64","vmm":"qemu","verify":"always",
-            "pid":"host","init":true,"restart":{"on-failure":{"retries_max":3}},"ulimits":{"nofile":1024,"core":{"soft":0,"hard":null}}}"#;
+            "pid":"host","init":true,"tmp":"1M","sysctls":{"net.core.somaxconn":"1"},
+            "hostname":"web","pids":5,"restart":{"on-failure":{"retries_max":3}},"ulimits":{"nofile":1024,"core":{"soft":0,"hard":null}}}"#;
         let options: SandboxOptions = serde_json::from_str(json).expect("read");
         assert_eq!(options.memory, Some(Size::new(512 << 20)));
         assert_eq!(options.start.vmm, Some(VmmChoice::Qemu));
+        assert_eq!(options.guest.tmp, Some(Size::new(1 << 20)));
+        assert_eq!(options.guest.pid.as_str(), "host");
         assert_eq!(options.source.platform.as_deref(), Some("linux/amd64"));
         let written = serde_json::to_string(&options).expect("written");
         let again: SandboxOptions = serde_json::from_str(&written).expect("read");
@@ -254,5 +215,18 @@ mod tests {
         let json = r#"{"image":"alpine","memroy":"512M"}"#;
         let error = serde_json::from_str::<SandboxOptions>(json).expect_err("unknown");
         assert!(error.to_string().contains("memroy"), "{error}");
+    }
+
+    #[test]
+    fn a_setting_of_the_guest_that_cannot_be_is_refused_with_its_reason() {
+        let refused = |json: &str| {
+            let error = serde_json::from_str::<SandboxOptions>(json).expect_err("refused");
+            error.to_string()
+        };
+        let hostname = refused(r#"{"image":"alpine","hostname":"a b"}"#);
+        assert!(hostname.contains("is not a host name"), "{hostname}");
+        let setting = refused(r#"{"image":"alpine","sysctls":{"kernel.hostname":"a"}}"#);
+        assert!(setting.contains("--hostname NAME sets it"), "{setting}");
+        refused(r#"{"image":"alpine","pids":0}"#);
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::RootDisk;
-use super::options::{CopyIn, HostName, NewDirectory, PidNamespace, Restart, SandboxOptions};
+use super::options::{CopyIn, HostName, NewDirectory, SandboxOptions};
 use super::run::CreatedObserver;
 use super::{Sandbox, run};
 use crate::images::{Observer, PullPolicy};
 use crate::shared::Shared;
 use crate::{
-    Error, Host, IntoSize, Mount, Network, Operation, Port, PullEvent, Size, TerminalSize, Text,
-    Ulimit, VmmChoice,
+    Error, GuestSettings, Host, IntoSize, Mount, Network, Operation, Port, PullEvent, Restart,
+    Size, TerminalSize, Text, Ulimit, VmmChoice,
 };
 
 /// A sandbox that does not exist yet: options to set, then `.await`.
@@ -159,18 +159,6 @@ impl SandboxRequest {
         self
     }
 
-    /// Sets the namespace of process IDs that commands see.
-    pub fn pid(mut self, namespace: PidNamespace) -> Self {
-        self.options.pid = namespace;
-        self
-    }
-
-    /// Makes process 1 an init, which starts the main command, passes signals on to it and reaps orphans.
-    pub fn init(mut self) -> Self {
-        self.options.init = true;
-        self
-    }
-
     /// Gives the main command a terminal.
     pub fn tty(mut self, rows: u16, cols: u16) -> Self {
         self.options.tty = Some(TerminalSize { rows, cols });
@@ -206,37 +194,22 @@ impl SandboxRequest {
         self
     }
 
-    /// Sets the most processes and threads of all commands together.
-    pub fn pids(mut self, count: u32) -> Self {
-        self.options.pids = Some(count);
-        self
-    }
-
-    /// Sets the size of `/dev/shm`.
-    pub fn shm(self, size: impl IntoSize) -> Self {
-        self.sized(size, |options, size| options.shm = Some(size))
-    }
-
-    /// Puts `/tmp` in memory, with this size.
-    pub fn tmp(self, size: impl IntoSize) -> Self {
-        self.sized(size, |options, size| options.tmp = Some(size))
-    }
-
-    /// Sets a setting of the guest's kernel, such as `net.core.somaxconn`.
-    pub fn sysctl(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.options.sysctls.insert(name.into(), value.into());
-        self
-    }
-
-    /// Sets the guest's hostname.
-    pub fn hostname(mut self, name: impl Into<String>) -> Self {
-        self.options.hostname = Some(name.into());
-        self
-    }
-
-    /// Keeps everything but mounts and `/dev/shm` from being written.
-    pub fn read_only(mut self) -> Self {
-        self.options.read_only = true;
+    /// Changes the settings of the guest.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let (hostname, tmp) = ("web".parse()?, "64M".parse()?);
+    /// let sandbox = msb.sandboxes().run("alpine").guest(|guest| {
+    ///     guest.hostname = Some(hostname);
+    ///     guest.tmp = Some(tmp);
+    ///     guest.read_only = true;
+    /// });
+    /// # let _ = sandbox.await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn guest(mut self, change: impl FnOnce(&mut GuestSettings)) -> Self {
+        change(&mut self.options.guest);
         self
     }
 

@@ -9,13 +9,13 @@ use tokio::time::timeout;
 use super::discard::kill_and_remove;
 use super::handle::Handle;
 use super::owner::{Owner, Scope};
-use super::{Changes, Lifetime, MainCommand, SandboxInfo};
+use super::{Changes, MainCommand, SandboxInfo};
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::unfinished::Effect;
 use crate::{
-    Error, ErrorKind, Exit, Files, Force, Jobs, LogsRequest, Notice, Operation, Port, Snapshots,
-    Stats, StatsWatch, Stopped,
+    Error, ErrorKind, Exit, Files, Force, Jobs, Lifetime, LogsRequest, Notice, Operation, Port,
+    Snapshots, Stats, StatsWatch, Stopped,
 };
 
 /// The time that closing an owned sandbox may take.
@@ -99,11 +99,7 @@ impl Sandbox {
 
     /// Returns the limits after which the sandbox ends by itself, as they were last read.
     pub fn lifetime(&self) -> Lifetime {
-        let lifetime = self.stored().spec.lifetime;
-        Lifetime {
-            max_duration_s: lifetime.max_duration_s,
-            idle_timeout_s: lifetime.idle_timeout_s,
-        }
+        self.stored().spec.lifetime
     }
 
     /// Returns true if the sandbox is removed once it has stopped.

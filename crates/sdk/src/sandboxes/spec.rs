@@ -1,27 +1,19 @@
 //! The parts of a sandbox's description, from its options.
 
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 
 use msb_runtime::network::GATEWAY_ADDRESS;
 use msb_runtime::{
-    HostAuthorities, HostCopy, HostEntry, Lifetime, Limits, NewDirectory, NoSignal, Overrides,
-    Patches, Process, Resources, RestartPolicy, StopSignal, Stopping, Sysctls, process,
-    process_without_command,
+    HostAuthorities, HostCopy, HostEntry, NewDirectory, NoSignal, Overrides, Patches, Process,
+    Resources, StopSignal, Stopping, process, process_without_command,
 };
+use msb_sandbox_model::{CPUS_DEFAULT_MAX, DISK_DEFAULT, Lifetime, MEMORY_DEFAULT, Restart, Size};
 use msb_vmm::MEMORY_MIN_MIB;
 use oci_image::ImageConfig;
 
-use super::options::{HostName, PidNamespace, Restart, SandboxOptions};
+use super::options::{HostName, SandboxOptions};
 use crate::error::printable;
-use crate::{Error, Notice, Size};
-
-/// The most processors that a sandbox has by default.
-const CPUS_DEFAULT_MAX: usize = 4;
-/// The default size of a guest's memory, in MiB.
-const MEMORY_DEFAULT_MIB: u32 = 1024;
-/// The default size of the writable disk, in bytes.
-const DISK_DEFAULT_BYTES: u64 = 8 << 30;
+use crate::{Error, Notice};
 
 /// Checks the options that need no image.
 pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
@@ -36,9 +28,7 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
         ));
     }
     resources(options)?;
-    limits(options)?;
-    Sysctls::try_from(options.sysctls.clone())?;
-    restart(options.restart)?;
+    options.guest.check()?;
     stopping(options, &ImageConfig::default())?;
     overrides(options, false)?;
     let has_patches = patches(options)? != Patches::default() || options.host_ca;
@@ -91,23 +81,18 @@ fn check_origin(options: &SandboxOptions) -> Result<(), Error> {
     }
 }
 
-pub(super) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
-    let default = default_resources();
+/// Returns the resources of a sandbox; options that are not given have their defaults.
+pub(crate) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
     Ok(Resources {
-        cpus: cpus(options.cpus.unwrap_or(default.cpus))?,
-        memory_mib: options.memory.map_or(Ok(default.memory_mib), memory_mib)?,
-        upper_bytes: options.disk.map_or(default.upper_bytes, Size::bytes),
+        cpus: options.cpus.map_or_else(|| Ok(default_cpus()), cpus)?,
+        memory_mib: memory_mib(options.memory.unwrap_or(MEMORY_DEFAULT))?,
+        upper_bytes: options.disk.unwrap_or(DISK_DEFAULT).bytes(),
     })
 }
 
-/// Returns the resources of a sandbox that is created without options.
-pub(crate) fn default_resources() -> Resources {
+fn default_cpus() -> u8 {
     let host_cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    Resources {
-        cpus: u8::try_from(host_cpus.min(CPUS_DEFAULT_MAX)).unwrap_or(1),
-        memory_mib: MEMORY_DEFAULT_MIB,
-        upper_bytes: DISK_DEFAULT_BYTES,
-    }
+    u8::try_from(host_cpus.min(CPUS_DEFAULT_MAX)).unwrap_or(1)
 }
 
 /// Checks a number of processors.
@@ -132,46 +117,11 @@ pub(super) fn memory_mib(memory: Size) -> Result<u32, Error> {
     })
 }
 
-pub(super) fn limits(options: &SandboxOptions) -> Result<Limits, Error> {
-    let pids = options.pids.map(|pids| {
-        NonZeroU32::new(pids)
-            .ok_or_else(|| Error::invalid("the limit on processes must be at least 1"))
-    });
-    let size = |size: Option<Size>, path: &str| match size.map(Size::bytes) {
-        // For a tmpfs a size of 0 means no limit.
-        Some(0) => Err(Error::invalid(format!(
-            "the size of {path} must be greater than 0"
-        ))),
-        bytes => Ok(bytes),
-    };
-    Ok(Limits {
-        pids: pids.transpose()?,
-        shm_bytes: size(options.shm, "/dev/shm")?,
-        tmp_bytes: size(options.tmp, "/tmp")?,
-    })
-}
-
-pub(super) fn restart(restart: Restart) -> Result<RestartPolicy, Error> {
-    Ok(match restart {
-        Restart::No => RestartPolicy::No,
-        Restart::Always => RestartPolicy::Always,
-        Restart::OnFailure { retries_max: None } => RestartPolicy::OnFailure { retries_max: None },
-        Restart::OnFailure {
-            retries_max: Some(retries),
-        } => match NonZeroU32::new(retries) {
-            Some(retries) => RestartPolicy::OnFailure {
-                retries_max: Some(retries),
-            },
-            None => return Err(Error::invalid("the number of restarts must be at least 1")),
-        },
-    })
-}
-
 pub(super) fn lifetime(options: &SandboxOptions) -> Lifetime {
-    Lifetime {
-        max_duration_s: options.max_duration_ms.map(seconds),
-        idle_timeout_s: options.idle_timeout_ms.map(seconds),
-    }
+    let mut lifetime = Lifetime::default();
+    lifetime.max_duration_s = options.max_duration_ms.map(seconds);
+    lifetime.idle_timeout_s = options.idle_timeout_ms.map(seconds);
+    lifetime
 }
 
 /// Returns whole seconds, rounded up.
@@ -270,11 +220,6 @@ fn overrides(options: &SandboxOptions, trusts_host: bool) -> Result<Overrides, E
         stdin: options.stdin,
         groups: options.groups.clone(),
         ulimits: ulimits?,
-        pid: match options.pid {
-            PidNamespace::Private => msb_runtime::PidNamespace::Private,
-            PidNamespace::Host => msb_runtime::PidNamespace::Host,
-        },
-        init: options.init,
     })
 }
 
@@ -420,8 +365,8 @@ mod tests {
         };
         assert_eq!(refused(from_another), invalid);
         assert_eq!(refused(|options| options.cwd = Some("srv".into())), invalid);
-        assert_eq!(refused(|options| options.pids = Some(0)), invalid);
-        assert_eq!(refused(|options| options.tmp = Some(Size::new(0))), invalid);
+        let no_room: fn(&mut SandboxOptions) = |options| options.guest.tmp = Some(Size::new(0));
+        assert_eq!(refused(no_room), invalid);
         assert_eq!(refused(|options| options.env.set("A=B", "")), invalid);
         assert_eq!(
             refused(|options| options.command = Some(vec![Text::from(vec![0xff])])),

@@ -15,7 +15,7 @@ pub use exit::{EndReason, Exit, Stopped};
 pub use notice::Notice;
 pub use removal::Removal;
 pub use signal::Signal;
-pub use size::{IntoSize, Size};
+pub use size::IntoSize;
 pub use terminal::TerminalSize;
 pub use text::Text;
 pub use ulimit::Ulimit;

@@ -33,8 +33,8 @@ def sandbox(image: str, function: str, options: SandboxOptions) -> dict[str, Any
         if name in _DURATIONS:
             parameters[f"{name}_ms"] = _values.milliseconds(_duration(value), name)
         else:
-            convert = _CONVERSIONS.get(name)
-            parameters[name] = value if convert is None else convert(value)
+            convert = _CONVERSIONS.get(name, _plain)
+            parameters[name] = convert(value)
     return parameters
 
 
@@ -83,6 +83,14 @@ def size(value: Size | None) -> Size | None:
 def _duration(value: Any) -> Duration:
     duration: Duration = value
     return duration
+
+
+def _plain(value: Any) -> Any:
+    """Returns a value, or a copy of a mapping that can be written in JSON."""
+    if not isinstance(value, Mapping):
+        return value
+    mapping: Mapping[str, Any] = value
+    return dict(mapping)
 
 
 def _texts(values: Sequence[str]) -> list[str]:
@@ -181,7 +189,6 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "env": _values.environment,
     "groups": _texts,
     "ulimits": _ulimits,
-    "sysctls": dict,
     "tty": terminal,
     "window": terminal,
     "mounts": _mounts,

@@ -4,6 +4,7 @@ import type { Network } from "../network.js";
 import type { Side } from "../names.js";
 import type { CallOptions } from "../remote.js";
 import type { Size, Text, Vmm } from "./client.js";
+import type { GuestSettings } from "./guest.js";
 import type { SourceOptions } from "./image.js";
 import type { SandboxState } from "./sandbox_info.js";
 
@@ -70,7 +71,7 @@ export interface RootDisk {
 }
 
 /** The options of a new sandbox. */
-export interface SandboxOptions extends SourceOptions, StartOptions {
+export interface SandboxOptions extends SourceOptions, StartOptions, GuestSettings {
   /** The name; the id if it is absent. */
   readonly name?: string | undefined;
   /** Labels, for `sandboxes.list`. */
@@ -89,10 +90,6 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly groups?: readonly string[] | undefined;
   /** Resource limits of commands by name: `nofile`, `nproc`, `core`. */
   readonly ulimits?: Readonly<Record<string, Ulimit>> | undefined;
-  /** The namespace of process IDs: the sandbox's own, in which the main command is process 1, or that of the virtual machine. */
-  readonly pid?: "private" | "host" | undefined;
-  /** True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans. */
-  readonly init?: boolean | undefined;
   /** The terminal of the main command; it has pipes if it is absent. */
   readonly tty?: TerminalSize | undefined;
   /** True if the standard input of the main command stays open for `attach`. */
@@ -111,18 +108,6 @@ export interface SandboxOptions extends SourceOptions, StartOptions {
   readonly nativeRoot?: boolean | undefined;
   /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
   readonly snapshots?: boolean | undefined;
-  /** Maximum number of processes and threads of all commands together. */
-  readonly pids?: number | undefined;
-  /** Size of `/dev/shm`. */
-  readonly shm?: Size | undefined;
-  /** Size of `/tmp` in memory; by default `/tmp` is on the writable disk. */
-  readonly tmp?: Size | undefined;
-  /** Settings of the guest's kernel, by name, such as `net.core.somaxconn`. */
-  readonly sysctls?: Readonly<Record<string, string>> | undefined;
-  /** The hostname of the guest. */
-  readonly hostname?: string | undefined;
-  /** True if only mounts and `/dev/shm` can be written. */
-  readonly readOnly?: boolean | undefined;
   /** Mounts; see {@link Mount}. */
   readonly mounts?: readonly Mount[] | undefined;
   /** Ports to publish: a record from ports of the sandbox, such as 80 or `"53/udp"`, to ports of the host (`null`: a free one), or a list. */

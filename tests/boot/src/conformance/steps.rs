@@ -103,7 +103,8 @@ impl Stage<'_> {
     fn checked_options(&self, step: &Value) -> Result<SandboxOptions, StepError> {
         // Typed callers cannot write a wrong size; the text form is what refuses it.
         if let Some(size) = step["options"]["memory"].as_str() {
-            size.parse::<msb_sdk::Size>()?;
+            size.parse::<msb_sdk::Size>()
+                .map_err(msb_sdk::Error::from)?;
         }
         Ok(self.options(step)?)
     }

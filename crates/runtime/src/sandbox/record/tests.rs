@@ -14,7 +14,7 @@ type Change = fn(&mut Value);
 fn sandbox(home: &Home) -> Sandbox {
     let mut spec = Spec::for_tests("web");
     spec.image_digest = IMAGE.to_owned();
-    spec.read_only = true;
+    spec.guest.read_only = true;
     spec.last_snapshot_number = 7;
     let sandbox = Sandbox::for_tests(home, spec);
     fs::write(sandbox.files.upper(), []).expect("written");
@@ -151,8 +151,8 @@ fn a_record_of_a_later_msb_is_refused_and_not_rewritten() {
             "'firewall'",
         ),
         (
-            |record| record["sandbox"]["limits"]["disk"] = json!(1),
-            "'limits.disk'",
+            |record| record["sandbox"]["lifetime"]["uptime"] = json!(1),
+            "'lifetime.uptime'",
         ),
         (|record| record["restart"] = json!(1), "'restart'"),
         (

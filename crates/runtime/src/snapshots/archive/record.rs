@@ -115,6 +115,6 @@ impl Archived {
         if spec.cpus == 0 || spec.memory_mib == 0 {
             return Err("its sandbox has no processor or no memory".to_owned());
         }
-        Ok(())
+        spec.guest.check().map_err(|error| error.to_string())
     }
 }

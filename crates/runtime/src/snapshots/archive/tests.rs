@@ -124,8 +124,8 @@ fn a_hostile_record_is_refused_by_name() {
         });
     });
     assert!(over_a_disk.contains("disk image"), "{over_a_disk}");
-    let setting = refused(|record| record["sandbox"]["limits"]["disk"] = json!(1));
-    assert!(setting.contains("'limits.disk'"), "{setting}");
+    let setting = refused(|record| record["sandbox"]["lifetime"]["uptime"] = json!(1));
+    assert!(setting.contains("'lifetime.uptime'"), "{setting}");
     refused(|record| record["sandbox"]["memory_mib"] = json!(-1));
     refused(|record| record["sandbox"] = json!([]));
     for bytes in [&b""[..], b"[]", b"{}", b"{\"format\": 4294967296}"] {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal
 
 from .._values import Duration, Size, Text
 from .command import TerminalSize, Ulimit
+from .guest import GuestSettings
 from .mount import Mount
 from .network import Network, Ports
 from .root_disk import RootDisk
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .._names import Side
 
 
-class SandboxOptions(TypedDict, total=False):
+class SandboxOptions(GuestSettings, total=False):
     """The options of `Sandboxes.run` and `Sandboxes.create`."""
 
     name: str
@@ -45,11 +46,6 @@ class SandboxOptions(TypedDict, total=False):
     """Groups of commands besides the user's."""
     ulimits: Mapping[str, Ulimit]
     """Resource limits of commands, by name: `nofile`, `nproc`, `core`."""
-    pid: Literal["private", "host"]
-    """The namespace of process IDs: the sandbox's own, in which the main command is process 1, or that of the
-    virtual machine."""
-    init: bool
-    """True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans."""
     tty: TerminalSize
     """The terminal of the main command."""
     stdin: bool
@@ -62,18 +58,6 @@ class SandboxOptions(TypedDict, total=False):
     """Size of the writable disk, which is sparse; 8 GiB by default."""
     snapshots: bool
     """True to prepare the writable disk for snapshots of the sandbox while it runs for the first time."""
-    pids: int
-    """Most processes and threads of all commands together."""
-    shm: Size
-    """Size of `/dev/shm`; half of the memory by default."""
-    tmp: Size
-    """Size of `/tmp` in memory; by default `/tmp` is on the writable disk."""
-    sysctls: Mapping[str, str]
-    """Settings of the guest's kernel, by name, such as `net.core.somaxconn`."""
-    hostname: str
-    """The guest's hostname; the sandbox's name by default."""
-    read_only: bool
-    """True if nothing can be written but to mounts and to `/dev/shm`."""
     mounts: Sequence[Mount]
     """Mounts."""
     ports: Ports

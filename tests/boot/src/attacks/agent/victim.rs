@@ -96,9 +96,10 @@ pub(crate) fn supervise(directory: &Path) -> Result<()> {
     let port = UnixStream::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     let config = SupervisorConfig {
         process: Process::default(),
+        guest: msb_runtime::GuestSettings::default(),
         attached: false,
         window: None,
-        restart: msb_runtime::RestartPolicy::default(),
+        restart: msb_runtime::Restart::default(),
         owner: None,
         lifetime: msb_runtime::Lifetime::default(),
         stop_signal: msb_runtime::StopSignal::default(),

@@ -10,6 +10,7 @@ const LABEL_MAX: usize = 63;
 
 /// The host name of a guest, if it differs from the sandbox's name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(try_from = "String", into = "String")]
 pub struct Hostname(String);
 

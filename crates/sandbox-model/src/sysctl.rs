@@ -1,13 +1,5 @@
-use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
-use crate::kernel_word::encode;
-
-/// Maximum length of all settings on the kernel's command line, in bytes: it has 2,048, of which mounts may
-/// take 1,024.
-const LIMIT_BYTES: usize = 512;
 /// Maximum length of a setting's name, in bytes. The longest of Linux 6.12 with an interface's name has 71.
 const NAME_MAX_BYTES: usize = 128;
 
@@ -27,8 +19,8 @@ const REFUSED: [(&str, &str); 9] = [
 /// A setting of the guest's kernel, a file below `/proc/sys`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sysctl {
-    name: String,
-    value: String,
+    pub(crate) name: String,
+    pub(crate) value: String,
 }
 
 /// The text is not a [`Sysctl`].
@@ -133,68 +125,6 @@ impl FromStr for Sysctl {
     }
 }
 
-/// Settings of the guest's kernel, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    try_from = "BTreeMap<String, String>",
-    into = "BTreeMap<String, String>"
-)]
-pub struct Sysctls(BTreeMap<String, String>);
-
-impl Sysctls {
-    /// Collects settings; the later of two with one name counts.
-    ///
-    /// # Errors
-    /// If they are too long together.
-    pub fn new(settings: impl IntoIterator<Item = Sysctl>) -> Result<Self, SysctlError> {
-        let settings = settings.into_iter();
-        let all = Self(settings.map(|one| (one.name, one.value)).collect());
-        match all.word().len() {
-            length_bytes if length_bytes > LIMIT_BYTES => Err(SysctlError::TooLong {
-                length_bytes,
-                limit_bytes: LIMIT_BYTES,
-            }),
-            _ => Ok(all),
-        }
-    }
-
-    /// Returns the kernel argument from which the guest's agent reads the settings; `None` without settings.
-    pub(crate) fn kernel_word(&self) -> Option<String> {
-        (!self.0.is_empty()).then(|| format!("msb_sysctl={}", self.word()))
-    }
-
-    /// Returns `NAME=VALUE`, joined by `;`. Values are encoded.
-    fn word(&self) -> String {
-        let mut word = String::new();
-        for (name, value) in &self.0 {
-            if !word.is_empty() {
-                word.push(';');
-            }
-            word.push_str(name);
-            word.push('=');
-            word.push_str(&encode(value));
-        }
-        word
-    }
-}
-
-impl TryFrom<BTreeMap<String, String>> for Sysctls {
-    type Error = SysctlError;
-
-    fn try_from(settings: BTreeMap<String, String>) -> Result<Self, SysctlError> {
-        let settings = settings
-            .iter()
-            .map(|(name, value)| Sysctl::new(name, value));
-        Self::new(settings.collect::<Result<Vec<_>, _>>()?)
-    }
-}
-
-impl From<Sysctls> for BTreeMap<String, String> {
-    fn from(settings: Sysctls) -> Self {
-        settings.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,18 +191,5 @@ mod tests {
             refused.to_string(),
             "kernel.hostname cannot be set with --sysctl: --hostname NAME sets it"
         );
-    }
-
-    #[test]
-    fn the_guest_is_told_of_all_settings_in_one_word() {
-        let one = |text: &str| text.parse::<Sysctl>().expect("a setting");
-        let settings = Sysctls::new([one("b.c=2 3"), one("a.b=0"), one("a.b=1;x")]).expect("short");
-        assert_eq!(
-            settings.kernel_word().as_deref(),
-            Some("msb_sysctl=a.b=1%3bx;b.c=2%203")
-        );
-        assert_eq!(Sysctls::default().kernel_word(), None);
-        let long = Sysctls::new([Sysctl::new("a.b", &"x".repeat(LIMIT_BYTES)).expect("a setting")]);
-        assert!(matches!(long, Err(SysctlError::TooLong { .. })), "{long:?}");
     }
 }
