@@ -113,7 +113,10 @@ impl GuestSettings {
     /// If the word is none, or has a setting that this build does not know.
     pub fn from_kernel_word(word: &str) -> Result<Self, InvalidGuestWord> {
         let json = kernel_word::decode_json(word).ok_or(InvalidGuestWord::Encoding)?;
-        serde_json::from_str(&json).map_err(InvalidGuestWord::Settings)
+        // A list would be read as the fields in their order.
+        let fields: Map<String, Value> =
+            serde_json::from_str(&json).map_err(InvalidGuestWord::Settings)?;
+        serde_json::from_value(Value::Object(fields)).map_err(InvalidGuestWord::Settings)
     }
 }
 

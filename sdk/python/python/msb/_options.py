@@ -87,10 +87,7 @@ def _duration(value: Any) -> Duration:
 
 def _plain(value: Any) -> Any:
     """Returns a value, or a copy of a mapping that can be written in JSON."""
-    if not isinstance(value, Mapping):
-        return value
-    mapping: Mapping[str, Any] = value
-    return dict(mapping)
+    return dict(value) if issubclass(type(value), Mapping) else value
 
 
 def _texts(values: Sequence[str]) -> list[str]:
