@@ -1,5 +1,3 @@
-use std::process::Command;
-
 use anyhow::Result;
 use test_fixtures::build::cargo;
 use test_fixtures::command::shown;
@@ -49,6 +47,17 @@ const fn every_nth(
 /// All steps. One process works from the front, where steps mostly wait for emulated guests, and one
 /// from the end, where they work on this machine; short ones are in the middle, where both meet.
 pub(super) const STEPS: &[Step] = &[
+    system("boot: checks", "boot", "checks::"),
+    system(
+        "boot: life and tree under libkrun, in the lab",
+        "boot",
+        "lab::",
+    ),
+    system(
+        "boot: images of well-known services run",
+        "boot",
+        "gallery::",
+    ),
     system(
         "oracle: every case of layer semantics, natively and in the guest",
         "oracle",
@@ -60,16 +69,10 @@ pub(super) const STEPS: &[Step] = &[
         "power_cuts::",
     ),
     system("boot: a sandbox's whole life", "boot", "walk::"),
-    system("boot: checks", "boot", "checks::"),
     system(
         "oracle: a command sees what it sees under docker",
         "oracle",
         "environment::",
-    ),
-    system(
-        "boot: images of well-known services run",
-        "boot",
-        "gallery::",
     ),
     system("oracle: changes by guests", "oracle", "guest_changes::"),
     every_nth(
@@ -91,19 +94,10 @@ pub(super) const STEPS: &[Step] = &[
         name: "boot: every guide, as its reader types it",
         work: Work::Guides,
     },
-    system(
-        "boot: life and tree under libkrun, in the lab",
-        "boot",
-        "lab::",
-    ),
     system("boot: the SDKs' behaviours", "boot", "conformance::"),
     system("boot: the Rust SDK", "boot", "sdk::"),
     system("boot: the kernel's options", "boot", "kernel::"),
     system("boot: pulled from a real registry", "boot", "pulled::"),
-    Step {
-        name: "sdk: the Python and npm packages, from empty environments",
-        work: Work::Sdk,
-    },
     system(
         "bench: a report's page is readable in a browser",
         "oracle",
@@ -162,6 +156,10 @@ pub(super) const STEPS: &[Step] = &[
         "6",
     ),
     system("oracle: EROFS, by every reader", "oracle", "erofs::"),
+    Step {
+        name: "sdk: the Python and npm packages, from empty environments",
+        work: Work::Sdk,
+    },
     Step {
         name: "unit, golden, property and oracle tests",
         work: Work::Units,
