@@ -11,7 +11,7 @@ const FILE_MAX_LINES: usize = 500;
 /// The size limit of a crate's `src`, in lines, its unit tests included.
 const CRATE_MAX_LINES: usize = 12_000;
 /// Crates over the limit, and the size that each had when the limit was set. They only shrink.
-const OVER: [(&str, usize); 3] = [("runtime", 25_400), ("sdk", 19_600), ("cli", 13_900)];
+const OVER: [(&str, usize); 3] = [("runtime", 25_400), ("sdk", 18_800), ("cli", 13_900)];
 
 /// Checks that no file and no crate is over its limit.
 pub(crate) fn check() -> Result<()> {

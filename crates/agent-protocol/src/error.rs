@@ -2,6 +2,7 @@ use std::error::Error as _;
 use std::io;
 use std::iter::successors;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use tonic::{Code, Status};
 
 use crate::TooLong;
@@ -87,6 +88,38 @@ pub enum ClientError {
         /// One line: what failed, on which object, and why.
         message: String,
     },
+}
+
+impl Diagnose for ClientError {
+    fn diagnosis(&self) -> Diagnosis {
+        Diagnosis::new(match self {
+            Self::Io(source) => return source.diagnosis(),
+            Self::Connection(source) => return Diagnosis::of_foreign(source),
+            Self::TooLong(source) => return source.diagnosis(),
+            Self::Unimplemented { .. } | Self::Version { .. } => ErrorKind::VersionMismatch,
+            Self::Over(_) => ErrorKind::NotRunning,
+            Self::Refused(failure) => match failure.kind() {
+                FailureKind::CommandNotFound => ErrorKind::CommandNotFound,
+                FailureKind::CommandNotExecutable => ErrorKind::NotExecutable,
+                FailureKind::BadRequest => ErrorKind::InvalidArgument,
+                FailureKind::Guest => ErrorKind::CommandError,
+                FailureKind::Paused => ErrorKind::SandboxPaused,
+            },
+            Self::Files { code, .. } => match code {
+                Code::NotFound => ErrorKind::PathNotFound,
+                Code::AlreadyExists => ErrorKind::PathExists,
+                Code::PermissionDenied => ErrorKind::PermissionDenied,
+                Code::ResourceExhausted => ErrorKind::OutOfSpace,
+                Code::FailedPrecondition | Code::InvalidArgument => ErrorKind::InvalidArgument,
+                _ => return Diagnosis::default(),
+            },
+            Self::Call { .. }
+            | Self::Cut { .. }
+            | Self::Pause { .. }
+            | Self::Silent { .. }
+            | Self::OutOfTurn => return Diagnosis::default(),
+        })
+    }
 }
 
 impl ClientError {

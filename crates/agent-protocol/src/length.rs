@@ -1,3 +1,4 @@
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use prost::Message as _;
 
 use crate::MESSAGE_MAX_BYTES;
@@ -17,6 +18,12 @@ pub struct TooLong {
     pub bytes: usize,
     /// The largest accepted length, in bytes.
     pub limit_bytes: usize,
+}
+
+impl Diagnose for TooLong {
+    fn diagnosis(&self) -> Diagnosis {
+        Diagnosis::new(ErrorKind::InvalidArgument)
+    }
 }
 
 /// Checks that a command is short enough for the agent, which would end the call of a longer one.

@@ -2,8 +2,6 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use msb_vmm::ChooseError;
-
 use crate::output::Unwritable;
 
 /// The exit code of msb's own failures, as in Docker: an image that is not available, a machine
@@ -123,17 +121,13 @@ impl Failure {
                     .iter()
                     .map(|line| format!("  | {}", printable(line))),
             );
-            let of_cause = if let Some(error) = cause.downcast_ref::<msb_sdk::Error>() {
-                error.hints_for(msb_sdk::Face::CommandLine)
-            } else if let Some(error) = cause.downcast_ref::<ChooseError>() {
-                error.hints()
-            } else {
-                Vec::new()
-            };
-            hints.extend(
-                (of_cause.iter())
-                    .map(|hint| format!("hint: {}", terminal_text::escaped_lines(hint))),
-            );
+            if let Some(error) = cause.downcast_ref::<msb_sdk::Error>() {
+                let of_cause = error.hints_for(msb_sdk::Face::CommandLine);
+                hints.extend(
+                    (of_cause.iter())
+                        .map(|hint| format!("hint: {}", terminal_text::escaped_lines(hint))),
+                );
+            }
         }
         hints
     }
@@ -223,10 +217,11 @@ mod tests {
             remedy: "load the module".to_owned(),
             requirement: msb_vmm::Requirement::KvmDevice,
         };
-        let failure = Failure::from(ChooseError::Unavailable {
+        let refused = msb_vmm::ChooseError::Unavailable {
             vmm: "krun",
             source,
-        });
+        };
+        let failure = Failure::from(msb_sdk::Error::from(refused));
         assert_eq!(failure.line(), "cannot use krun: there is no /dev/kvm");
         assert_eq!(
             failure.hints(),

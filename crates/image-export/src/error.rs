@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use image_store::{DocumentsError, FindError, LayerTarError};
 
 /// An error that ended the writing of an archive. No file remains of it.
@@ -56,19 +57,27 @@ pub enum SaveError {
     Store(#[source] io::Error),
 }
 
-impl SaveError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for SaveError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Find(error) => error.hint(),
-            Self::Documents { source, .. } => source.hint(),
-            Self::Layer { source, .. } => source.hint(),
-            Self::Content { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
-                Some("repair the store with msb image verify --repair".to_owned())
+            Self::Find(source) => source.diagnosis(),
+            Self::Documents { source, .. } => source.diagnosis(),
+            Self::Layer { source, .. } => source.diagnosis(),
+            Self::Content { source, .. } if source.kind() == io::ErrorKind::InvalidData => source
+                .diagnosis()
+                .hint("repair the store with msb image verify --repair"),
+            Self::Output(source) if source.kind() == io::ErrorKind::NotFound => {
+                Diagnosis::new(ErrorKind::PathNotFound)
             }
-            Self::Exists { .. } => Some("choose another path with -o, or remove it".to_owned()),
-            Self::NeedsPath => Some("name a new directory with -o DIR".to_owned()),
-            Self::Content { .. } | Self::Output(_) | Self::Cancelled | Self::Store(_) => None,
+            Self::Exists { .. } => Diagnosis::new(ErrorKind::PathExists)
+                .hint("choose another path with -o, or remove it"),
+            Self::NeedsPath => {
+                Diagnosis::new(ErrorKind::InvalidArgument).hint("name a new directory with -o DIR")
+            }
+            Self::Content { source, .. } | Self::Output(source) | Self::Store(source) => {
+                source.diagnosis()
+            }
+            Self::Cancelled => Diagnosis::default(),
         }
     }
 }

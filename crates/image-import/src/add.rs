@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use diagnosis::{Diagnose, Diagnosis};
 use image_store::origin::Origin;
 use image_store::session::Session;
 use image_store::stamp::VerifyMode;
@@ -13,7 +14,7 @@ use oci_image::{
 use oci_layers::{Exceeded, Limit, Limits};
 
 use crate::OpenBlob;
-use crate::hints::{import_hint, limit_hint, space_hint};
+use crate::hints::of_source;
 use crate::ingest::{ImportError, Ingest, LayerSource};
 
 /// An image to add to the store: a config, and layers that the store has or that are given.
@@ -49,14 +50,13 @@ pub enum AddError {
     Io(#[from] io::Error),
 }
 
-impl AddError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for AddError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Document(_) => None,
-            Self::Limit(exceeded) => Some(limit_hint(exceeded)),
-            Self::Import(error) => import_hint(error),
-            Self::Io(error) => space_hint(error),
+            Self::Document(source) => Diagnosis::of_foreign(source),
+            Self::Limit(source) => of_source(source),
+            Self::Import(source) => source.diagnosis(),
+            Self::Io(source) => of_source(source),
         }
     }
 }

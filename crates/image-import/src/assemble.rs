@@ -1,6 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis};
 use erofs_writer::{DeviceSlot, Image, ImageWriter, Options, OutputFile};
 use fs_err as fs;
 use fstree::{FileData, Tree};
@@ -11,6 +12,8 @@ use image_store::{Checksum, FORMAT_VERSION, VerifyMode, artifacts};
 use oci_image::Digest;
 use oci_layers::Limits;
 use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
+
+use crate::hints::of_source;
 
 /// An error while layers are assembled to a disk.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +30,17 @@ pub enum AssembleError {
     /// The merged tree cannot be stored.
     #[error("cannot store the merged tree")]
     Write(#[source] erofs_writer::WriteError),
+}
+
+impl Diagnose for AssembleError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Io(source) => of_source(source),
+            Self::Merge(source) => of_source(&**source),
+            Self::Descriptor(source) => of_source(source),
+            Self::Write(source) => of_source(source),
+        }
+    }
 }
 
 /// An error in a stored layer, which cannot be read or is not the image that was written.

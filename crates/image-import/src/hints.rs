@@ -1,59 +1,43 @@
-//! Hints on errors of an import: which limit to raise, and where to find room.
+//! Diagnoses of errors of an import: which limit to raise, and where to find room.
 
 use std::error::Error;
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis, is_full_disk};
 use oci_layers::Exceeded;
 use oci_registry::RegistryError;
 
-use crate::ingest::ImportError;
+/// Returns the diagnosis of an error of the host or of a format, with the remedy of the limit or of the full
+/// disk among its causes.
+pub(crate) fn of_source(error: &(dyn Error + 'static)) -> Diagnosis {
+    Diagnosis::of_foreign(error).with_hints(hint(error))
+}
 
-/// Returns a hint on the limit among the causes of an error; `None` if there is no limit.
-pub(crate) fn exceeded_hint(error: &(dyn Error + 'static)) -> Option<String> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(exceeded) = error.downcast_ref() {
-            return Some(limit_hint(exceeded));
+/// Returns the diagnosis of an error of a registry, which may be an exceeded limit.
+pub(crate) fn of_registry(error: &RegistryError) -> Diagnosis {
+    let diagnosis = error.diagnosis();
+    if diagnosis.hints().is_empty() {
+        diagnosis.with_hints(hint(error))
+    } else {
+        diagnosis
+    }
+}
+
+fn hint(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(Exceeded { limit, .. }) = cause.downcast_ref() {
+            let name = limit.name();
+            return Some(format!(
+                "if you trust the image, raise the limit with --limit {name}=VALUE or \
+                 MSB_LIMITS={name}=VALUE"
+            ));
         }
-        cause = error.source();
+        if cause.downcast_ref::<io::Error>().is_some_and(is_full_disk) {
+            let hint = "make room, remove images (msb image rm), or set MSB_HOME elsewhere";
+            return Some(hint.to_owned());
+        }
+        next = cause.source();
     }
     None
-}
-
-/// Returns a hint on a failed import; `None` if there is no remedy.
-pub(crate) fn import_hint(error: &ImportError) -> Option<String> {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(hint) = error
-            .downcast_ref::<RegistryError>()
-            .and_then(RegistryError::hint)
-        {
-            return Some(hint);
-        }
-        if let Some(exceeded) = error.downcast_ref::<Exceeded>() {
-            return Some(limit_hint(exceeded));
-        }
-        if let Some(hint) = error.downcast_ref::<io::Error>().and_then(space_hint) {
-            return Some(hint);
-        }
-        cause = error.source();
-    }
-    None
-}
-
-/// Returns a hint on how to raise a limit.
-pub(crate) fn limit_hint(exceeded: &Exceeded) -> String {
-    let name = exceeded.limit.name();
-    format!(
-        "if you trust the image, raise the limit with --limit {name}=VALUE or \
-         MSB_LIMITS={name}=VALUE"
-    )
-}
-
-pub(crate) fn space_hint(error: &io::Error) -> Option<String> {
-    let full = matches!(
-        error.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
-    );
-    full.then(|| "make room, remove images (msb image rm), or set MSB_HOME elsewhere".to_owned())
 }

@@ -3,6 +3,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use diagnosis::{Diagnose, Diagnosis};
 use image_store::origin::Origin;
 use image_store::session::Session;
 use image_store::stamp::VerifyMode;
@@ -12,7 +13,7 @@ use oci_layers::Limits;
 use tokio::task::spawn_blocking;
 
 use crate::archive::{Archive, ArchiveError, Choice, Found, Skipped};
-use crate::hints::{exceeded_hint, import_hint, space_hint};
+use crate::hints::of_source;
 use crate::ingest::{ImportError, Ingest, LayerSource};
 
 /// Name of standard input in messages.
@@ -101,23 +102,19 @@ pub enum LoadError {
     Io(#[source] io::Error),
 }
 
-impl LoadError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for LoadError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Io(error) => space_hint(error),
-            Self::Import { source, .. } => import_hint(source),
+            Self::Archive { source, .. } => source.diagnosis(),
             Self::OneNameForMany { source_name, .. } if source_name == STDIN_NAME => {
-                Some("load it without -t; its images keep their own names".to_owned())
+                Diagnosis::default().hint("load it without -t; its images keep their own names")
             }
-            Self::OneNameForMany { source_name, .. } => Some(format!(
+            Self::OneNameForMany { source_name, .. } => Diagnosis::default().hint(format!(
                 "choose one with {source_name}:TAG or {source_name}:@0, or load it without -t"
             )),
-            Self::Archive { source, .. } => match &**source {
-                ArchiveError::Io(error) => space_hint(error),
-                error => exceeded_hint(error),
-            },
-            Self::Name { .. } => None,
+            Self::Name { .. } => Diagnosis::default(),
+            Self::Import { source, .. } => source.diagnosis(),
+            Self::Io(source) => of_source(source),
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::io;
 use std::sync::Arc;
 
+use diagnosis::{Diagnose, Diagnosis};
 use image_store::origin::Origin;
 use image_store::session::Session;
 use image_store::stamp::VerifyMode;
@@ -12,7 +13,7 @@ use oci_registry::{
     RetryListener,
 };
 
-use crate::hints::{exceeded_hint, import_hint, space_hint};
+use crate::hints::{of_registry, of_source};
 use crate::ingest::{ImportError, Ingest, LayerSource};
 
 /// Options of a pull.
@@ -98,13 +99,13 @@ pub enum PullError {
     Io(#[source] io::Error),
 }
 
-impl PullError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for PullError {
+    fn diagnosis(&self) -> Diagnosis {
+        let of = |reference| Diagnosis::default().detail("name", reference);
         match self {
-            Self::Registry { source, .. } => source.hint().or_else(|| exceeded_hint(source)),
-            Self::Import { source, .. } => import_hint(source),
-            Self::Io(error) => space_hint(error),
+            Self::Registry { reference, source } => of(reference).caused_by(of_registry(source)),
+            Self::Import { reference, source } => of(reference).caused_by(source.diagnosis()),
+            Self::Io(source) => of_source(source),
         }
     }
 }

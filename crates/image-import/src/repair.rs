@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use diagnosis::{Diagnose, Diagnosis};
 use fs_err as fs;
 use image_store::kept::remove_file;
 use image_store::layout::{self, Layout};
@@ -45,6 +46,15 @@ pub enum RepairError {
         #[source]
         source: AssembleError,
     },
+}
+
+impl Diagnose for RepairError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Io(source) => source.diagnosis(),
+            Self::Assemble { source, .. } => source.diagnosis(),
+        }
+    }
 }
 
 /// Repairs the damage that a verification found: records from their copies and from each other,

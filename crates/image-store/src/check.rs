@@ -2,6 +2,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis};
 use erofs_writer::{BLOCK_SIZE_BYTES, Image};
 use fs_err as fs;
 use oci_image::{Reference, excerpt};
@@ -94,20 +95,26 @@ pub enum CheckError {
     },
 }
 
-impl CheckError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for CheckError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Io(error)
+            Self::Io(source)
                 if !matches!(
-                    error.kind(),
+                    source.kind(),
                     io::ErrorKind::NotFound | io::ErrorKind::InvalidData
                 ) =>
             {
-                None
+                source.diagnosis()
             }
-            Self::Unreadable(_) => None,
-            _ => Some(REPAIR_HINT.to_owned()),
+            Self::Unreadable(_) => Diagnosis::default(),
+            Self::Superblock { source, .. } => Diagnosis::of_foreign(source).hint(REPAIR_HINT),
+            Self::Io(_)
+            | Self::Length { .. }
+            | Self::Descriptor { .. }
+            | Self::Content { .. }
+            | Self::Record { .. }
+            | Self::Extent { .. }
+            | Self::Device { .. } => Diagnosis::default().hint(REPAIR_HINT),
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use fs_err as fs;
 use oci_image::{Descriptor, Digest, Document, ManifestError};
 
@@ -72,13 +73,14 @@ pub enum DocumentsError {
     Io(#[from] io::Error),
 }
 
-impl DocumentsError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for DocumentsError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Absent { origin, .. } => Some(again_hint(origin.as_ref())),
-            Self::Damaged { .. } => Some(REPAIR_HINT.to_owned()),
-            Self::Io(_) => None,
+            Self::Absent { origin, .. } => {
+                Diagnosis::new(ErrorKind::Unsupported).hint(again_hint(origin.as_ref()))
+            }
+            Self::Damaged { .. } => Diagnosis::default().hint(REPAIR_HINT),
+            Self::Io(source) => source.diagnosis(),
         }
     }
 }

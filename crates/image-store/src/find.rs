@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use fs_err as fs;
 use oci_image::{Digest, HEX_DIGITS, Platform, Reference, excerpt};
 
@@ -68,26 +69,36 @@ impl FindError {
     pub const fn is_of_absence(&self) -> bool {
         matches!(self, Self::NotFound { .. } | Self::OtherPlatform { .. })
     }
+}
 
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for FindError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            // A digest alone does not say where the image can be had.
-            Self::NotFound { name } if name.starts_with("sha256:") => {
-                Some("list the images in the store with msb images".to_owned())
+            Self::NotFound { name } => {
+                let list = "list the images in the store with msb images";
+                // A digest alone does not say where the image can be had.
+                let hint = if name.starts_with("sha256:") {
+                    list.to_owned()
+                } else {
+                    format!("download it with msb pull {name}, or {list}")
+                };
+                Diagnosis::new(ErrorKind::ImageNotFound)
+                    .detail("name", name)
+                    .hint(hint)
             }
-            Self::NotFound { name } => Some(format!(
-                "download it with msb pull {name}, or list the images in the store with msb images"
-            )),
-            Self::OtherPlatform { name, wanted, .. } => Some(format!(
-                "download the other with msb pull --platform {wanted} {name}, or leave out \
-                 --platform"
-            )),
-            Self::Ambiguous { .. } => Some("give more digits of the digest".to_owned()),
-            Self::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Some(REPAIR_HINT.to_owned())
+            Self::OtherPlatform { name, wanted, .. } => Diagnosis::new(ErrorKind::ImageNotFound)
+                .detail("name", name)
+                .hint(format!(
+                    "download the other with msb pull --platform {wanted} {name}, or leave out \
+                     --platform"
+                )),
+            Self::Ambiguous { name, .. } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .detail("name", name)
+                .hint("give more digits of the digest"),
+            Self::Io(source) if source.kind() == io::ErrorKind::InvalidData => {
+                source.diagnosis().hint(REPAIR_HINT)
             }
-            Self::Io(_) => None,
+            Self::Io(source) => source.diagnosis(),
         }
     }
 }

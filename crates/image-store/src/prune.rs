@@ -2,6 +2,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use oci_image::{Digest, Reference};
 
 use super::find::REPAIR_HINT;
@@ -79,12 +80,12 @@ pub enum PruneError {
     },
 }
 
-impl PruneError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub const fn hint(&self) -> Option<&'static str> {
+impl Diagnose for PruneError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::UnreadableName { .. } => Some(REPAIR_HINT),
-            Self::Io(_) | Self::Busy => None,
+            Self::Io(source) => source.diagnosis(),
+            Self::Busy => Diagnosis::new(ErrorKind::Busy),
+            Self::UnreadableName { .. } => Diagnosis::default().hint(REPAIR_HINT),
         }
     }
 }

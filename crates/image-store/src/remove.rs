@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use fs_err as fs;
 use oci_image::{Digest, Reference};
 
@@ -64,6 +65,19 @@ pub(crate) enum RemoveOutcome {
     Gone,
     InUse,
     Needed,
+}
+
+impl Diagnose for RemoveError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Find(source) => source.diagnosis(),
+            Self::Io(source) => source.diagnosis(),
+            Self::InUse { digest } | Self::Needed { digest } => {
+                Diagnosis::new(ErrorKind::ImageInUse).detail("digest", digest.to_string())
+            }
+            Self::Busy => Diagnosis::new(ErrorKind::Busy),
+        }
+    }
 }
 
 impl Store {

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind, is_full_disk};
+
 use crate::layout::Layout;
 use crate::session;
 
@@ -17,6 +19,17 @@ pub struct Store {
 pub struct OpenError {
     home: PathBuf,
     source: io::Error,
+}
+
+impl Diagnose for OpenError {
+    fn diagnosis(&self) -> Diagnosis {
+        if is_full_disk(&self.source) {
+            return self.source.diagnosis();
+        }
+        Diagnosis::new(ErrorKind::PermissionDenied).hint(
+            "msb keeps images and sandboxes there; set MSB_HOME to a directory that you can write",
+        )
+    }
 }
 
 impl Store {

@@ -1,5 +1,6 @@
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use oci_image::Reference;
 
 use super::find::FindError;
@@ -24,13 +25,13 @@ pub enum TagError {
     Io(#[from] io::Error),
 }
 
-impl TagError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for TagError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Find(error) => error.hint(),
-            Self::Digest { .. } => Some("leave out the digest, and add a tag".to_owned()),
-            Self::Io(_) => None,
+            Self::Find(source) => source.diagnosis(),
+            Self::Digest { .. } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .hint("leave out the digest, and add a tag"),
+            Self::Io(source) => source.diagnosis(),
         }
     }
 }

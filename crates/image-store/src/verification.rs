@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis};
 use oci_image::Digest;
 
 use super::FindError;
@@ -85,4 +86,14 @@ pub enum VerifyError {
     /// A removal did not end in time.
     #[error("a removal is running")]
     Busy,
+}
+
+impl Diagnose for VerifyError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Find(source) => source.diagnosis(),
+            Self::Io(source) => source.diagnosis(),
+            Self::Busy => Diagnosis::default(),
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::sync::mpsc;
 
@@ -29,6 +30,19 @@ pub struct PublishError {
     /// The error of the socket.
     #[source]
     pub source: io::Error,
+}
+
+impl Diagnose for PublishError {
+    fn diagnosis(&self) -> Diagnosis {
+        let kind = match self.source.kind() {
+            io::ErrorKind::AddrInUse => ErrorKind::PortInUse,
+            io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+            _ => ErrorKind::InvalidArgument,
+        };
+        Diagnosis::new(kind)
+            .detail("host_port", self.publish.host.port())
+            .detail("host_address", self.publish.host.ip().to_string())
+    }
 }
 
 /// A connection or a sender of datagrams from outside, at a published port.

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use diagnosis::Diagnose as _;
+
 use super::address::Address;
 use super::credentials::{Credential, CredentialSource, CredentialsError};
 use super::error::RegistryError;
@@ -44,7 +46,7 @@ impl Client<'_> {
             has_login: false, ..
         } = source
         {
-            let remedy = source.hint().unwrap_or_default();
+            let remedy = source.diagnosis().advice().unwrap_or_default();
             let registry = &address.name;
             self.listener.warning(&format!(
                 "{registry} is used without a login: {source}; {remedy}"

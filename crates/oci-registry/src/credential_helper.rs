@@ -224,12 +224,9 @@ mod tests {
 
     /// Returns a helper that runs these lines of shell.
     fn helper(script: &str, timeout: Duration) -> (TempDir, CredentialHelper) {
-        use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().expect("a directory");
         let program = directory.path().join("helper");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("written");
-        let mode = std::fs::Permissions::from_mode(0o755);
-        fs::set_permissions(&program, mode).expect("executable");
+        testkit::shell_program(&program, script).expect("written");
         let name = "test".to_owned();
         let helper = CredentialHelper {
             name,

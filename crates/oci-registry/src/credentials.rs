@@ -2,6 +2,7 @@ use std::io;
 use std::path::PathBuf;
 
 use base64::Engine as _;
+use diagnosis::{Diagnose, Diagnosis};
 use reqwest::header::HeaderValue;
 
 use super::docker_config::DockerConfig;
@@ -131,15 +132,23 @@ pub enum CredentialsError {
     },
 }
 
-impl CredentialsError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for CredentialsError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::HelperMissing { helper, config, .. } => Some(format!(
+            Self::Io(source) | Self::Write { source, .. } | Self::Helper { source, .. } => {
+                source.diagnosis()
+            }
+            Self::HelperMissing { helper, config, .. } => Diagnosis::default().hint(format!(
                 "install docker-credential-{helper}, or remove it from {}",
                 config.display()
             )),
-            _ => None,
+            Self::Parse { .. }
+            | Self::Entry { .. }
+            | Self::HelperName { .. }
+            | Self::Member { .. }
+            | Self::NoDirectory
+            | Self::HelperTimeout { .. }
+            | Self::HelperFailed { .. } => Diagnosis::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use oci_image::{Digest, ManifestDigest, ManifestError};
 use rustls::pki_types::pem;
 
@@ -312,37 +313,58 @@ impl RegistryError {
             _ => None,
         }
     }
+}
 
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for RegistryError {
+    fn diagnosis(&self) -> Diagnosis {
+        let failed = Diagnosis::new(ErrorKind::RegistryError);
         match self {
             Self::Unreachable {
                 registry,
                 proxy,
                 source,
-            } => source.hint(registry, proxy.as_deref()),
+            } => failed.with_hints(source.hint(registry, proxy.as_deref())),
             Self::Tls { .. } => {
-                Some("install the host's CA certificates (package ca-certificates)".to_owned())
+                failed.hint("install the host's CA certificates (package ca-certificates)")
             }
             Self::Unauthorized {
                 registry,
-                credentials: false,
+                credentials,
                 ..
-            } => Some(format!(
-                "check the name of the image; if it is private, or to push it, log in with msb login \
-                 {registry}"
-            )),
-            Self::Unauthorized { registry, .. } => Some(format!(
-                "log in with msb login {registry} as a user who may use the image"
-            )),
-            Self::Status { status: 429, .. } => Some(
-                "the registry limits the number of requests: log in, or try again later".to_owned(),
-            ),
-            Self::Credentials { source, .. } => source.hint(),
+            } => Diagnosis::new(ErrorKind::Unauthorized).hint(if *credentials {
+                format!("log in with msb login {registry} as a user who may use the image")
+            } else {
+                format!(
+                    "check the name of the image; if it is private, or to push it, log in with msb \
+                     login {registry}"
+                )
+            }),
+            Self::NotFound { .. } => Diagnosis::new(ErrorKind::ImageNotFound),
+            Self::Status { status: 429, .. } => failed
+                .hint("the registry limits the number of requests: log in, or try again later"),
+            Self::Credentials { source, .. } => failed.caused_by(source.diagnosis()),
             Self::Cut { .. } | Self::Short { .. } | Self::Stalled { .. } | Self::Slow { .. } => {
-                Some("check the network and try again; complete layers are kept".to_owned())
+                failed.hint("check the network and try again; complete layers are kept")
             }
-            _ => None,
+            Self::Address { .. }
+            | Self::Redirect { .. }
+            | Self::PrivateAddress { .. }
+            | Self::Foreign { .. }
+            | Self::Certificate { .. }
+            | Self::Proxy { .. }
+            | Self::Long { .. }
+            | Self::Size { .. }
+            | Self::Status { .. }
+            | Self::UnsafeRealm { .. }
+            | Self::Token { .. }
+            | Self::ContentDigest { .. }
+            | Self::WrongManifest { .. }
+            | Self::Manifest { .. }
+            | Self::Upload { .. }
+            | Self::Source { .. }
+            | Self::SourceDigest { .. }
+            | Self::StoredDigest { .. }
+            | Self::Abandoned => failed,
         }
     }
 }

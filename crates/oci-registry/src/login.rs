@@ -2,6 +2,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use oci_image::{Reference, excerpt};
 
 use super::address::Address;
@@ -91,19 +92,21 @@ pub enum LoginError {
     },
 }
 
-impl LoginError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for LoginError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Refused { registry, .. } => Some(format!(
-                "check the user name and the password; {registry} may require an access token \
-                 instead of the password"
-            )),
-            Self::Registry { source, .. } => source.hint(),
-            Self::Name { .. } => {
-                Some("write it as in image names, for example ghcr.io or localhost:5000".to_owned())
+            Self::Name { .. } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .hint("write it as in image names, for example ghcr.io or localhost:5000"),
+            Self::Credential { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+            // The remedy of the registry's answer is to log in.
+            Self::Refused { registry, .. } => {
+                Diagnosis::new(ErrorKind::Unauthorized).hint(format!(
+                    "check the user name and the password; {registry} may require an access token \
+                     instead of the password"
+                ))
             }
-            Self::Credential { .. } | Self::Store { .. } => None,
+            Self::Registry { source, .. } => source.diagnosis(),
+            Self::Store { source, .. } => source.diagnosis(),
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::io::{self, Cursor};
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis};
 use durable_files::FileState;
 use image_store::VerifyMode;
 
@@ -15,6 +16,12 @@ pub struct BootDiskError {
     /// The I/O error that caused it.
     #[source]
     pub source: io::Error,
+}
+
+impl Diagnose for BootDiskError {
+    fn diagnosis(&self) -> Diagnosis {
+        self.source.diagnosis()
+    }
 }
 
 /// Returns the path of the boot disk with this build's agent, and writes the disk if necessary.

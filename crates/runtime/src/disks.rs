@@ -2,6 +2,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use diagnosis::{Diagnose, Diagnosis};
 use fs_err as fs;
 use fstree::ReadAt;
 use generations::{FileStorage, Snapshot};
@@ -49,10 +50,22 @@ pub enum DisksError {
     View(#[from] rootfs_view::OpenError),
 }
 
-impl DisksError {
-    /// Returns true if the metadata of the writable disk takes more memory than its limit.
-    pub const fn is_beyond_limit(&self) -> bool {
-        matches!(self, Self::View(rootfs_view::OpenError::UpperMemory { .. }))
+impl Diagnose for DisksError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Io(source) => source.diagnosis(),
+            Self::Store(source) => source.diagnosis(),
+            Self::Generations(source) => Diagnosis::of_foreign(source),
+            Self::NoOverlay(source @ NoOverlay::DiskImage { .. }) => source
+                .diagnosis()
+                .hint("start the sandbox: its guest reads them"),
+            Self::NoOverlay(source @ NoOverlay::Native { .. }) => source.diagnosis(),
+            Self::Image(source) => source.diagnosis(),
+            Self::View(rootfs_view::OpenError::UpperMemory { .. }) => Diagnosis::default().hint(
+                "if you trust the sandbox, raise the limit with MSB_LIMITS=disk-metadata=VALUE",
+            ),
+            Self::View(source) => Diagnosis::of_foreign(source),
+        }
     }
 }
 

@@ -3,6 +3,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
+use diagnosis::Diagnose as _;
 use guest_kernel::RootFilesystems;
 use image_store::VerifyMode;
 use msb_jail::{Layer, LayerStatus, survey};
@@ -50,12 +51,17 @@ impl Health {
     }
 
     /// Returns a finding with the action that improves the state.
-    pub fn bad(subject: &str, level: Level, finding: String, remedy: String) -> Self {
+    pub fn bad(
+        subject: &str,
+        level: Level,
+        finding: String,
+        remedy: impl Into<Option<String>>,
+    ) -> Self {
         Self {
             subject: subject.to_owned(),
             level,
             finding,
-            remedy: Some(remedy),
+            remedy: remedy.into(),
         }
     }
 }
@@ -139,7 +145,10 @@ fn home_health(home: &Home) -> Health {
             format!("other users of this host can enter {root} (mode {mode:03o})"),
             format!("run chmod 700 {root}, or any msb command that uses it, which does the same"),
         ),
-        Err(error) => Health::bad(SUBJECT, Level::Broken, error.to_string(), error.remedy()),
+        Err(error) => {
+            let remedy = error.diagnosis().advice();
+            Health::bad(SUBJECT, Level::Broken, error.to_string(), remedy)
+        }
     }
 }
 
@@ -176,13 +185,14 @@ fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> He
             )
         }
         Err(error) => {
+            let remedy = error.diagnosis().advice();
             let mut finding = error.to_string();
             let mut cause = error.source();
             while let Some(error) = cause {
                 finding.push_str(&format!(": {error}"));
                 cause = error.source();
             }
-            Health::bad("guest kernel", Level::Broken, finding, error.remedy())
+            Health::bad("guest kernel", Level::Broken, finding, remedy)
         }
     }
 }

@@ -3,6 +3,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind, Hint};
 use durable_files::FileState;
 use fs_err as fs;
 use guest_kernel::{Architecture, RootFilesystems};
@@ -72,21 +73,16 @@ const ANOTHER_KERNEL: &str = if cfg!(target_arch = "aarch64") {
      a vmlinux with a PVH note or a libkrunfw.so"
 };
 
-impl KernelError {
-    /// Returns the action that gets a kernel, for a user.
-    #[must_use]
-    pub fn remedy(&self) -> String {
-        match self {
+impl Diagnose for KernelError {
+    fn diagnosis(&self) -> Diagnosis {
+        let hint = match self {
             Self::Missing { places } => match places.as_slice() {
                 // More than one path is searched unless the user has named the kernel.
-                [named] => format!(
-                    "set MSB_KERNEL to a kernel that exists, or unset it: {} does not exist",
-                    named.display()
-                ),
-                _ => ANOTHER_KERNEL.to_owned(),
+                [named] => another_name(named),
+                _ => ANOTHER_KERNEL.into(),
             },
             Self::Io { path, .. } => {
-                format!("make {} readable, or {ANOTHER_KERNEL}", path.display())
+                format!("make {} readable, or {ANOTHER_KERNEL}", path.display()).into()
             }
             Self::Unusable {
                 source: guest_kernel::KernelError::Corrupt(_),
@@ -94,10 +90,29 @@ impl KernelError {
             } => format!(
                 "copy or download {} again, or {ANOTHER_KERNEL}",
                 path.display()
-            ),
-            Self::Unusable { .. } => ANOTHER_KERNEL.to_owned(),
-        }
+            )
+            .into(),
+            Self::Unusable { .. } => ANOTHER_KERNEL.into(),
+        };
+        Diagnosis::new(ErrorKind::KernelMissing).hint(hint)
     }
+}
+
+/// Returns the remedy of a kernel that the user named and that does not exist.
+fn another_name(named: &Path) -> Hint {
+    let of_client =
+        "give Msb a kernel that exists, or leave it out; the variable MSB_KERNEL names one, too";
+    Hint::worded(
+        format!(
+            "set MSB_KERNEL to a kernel that exists, or unset it: {} does not exist",
+            named.display()
+        ),
+        [
+            "give kernel() of the client's builder a kernel that exists, or leave it out; MSB_KERNEL names one, too",
+            of_client,
+            of_client,
+        ],
+    )
 }
 
 impl Kernel {

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use ext4_writer::{FileContent, Layout, OpenedContent, OutsideRun, WriteError};
 use fs_err as fs;
 use fstree::{Extent, FileData, Tree};
@@ -49,19 +50,24 @@ pub enum NativeRootError {
     Flush(#[from] generations::FlushError),
 }
 
-impl NativeRootError {
-    /// Returns what the user can do, in the imperative; `None` if nothing is known.
-    pub fn remedy(&self) -> Option<&'static str> {
+impl Diagnose for NativeRootError {
+    fn diagnosis(&self) -> Diagnosis {
+        let refused = Diagnosis::new(ErrorKind::InvalidArgument);
         match self {
             Self::Layout {
                 source: WriteError::Full { .. } | WriteError::Size { .. },
                 ..
-            } => Some("choose a larger disk with --upper-size, or leave out --native-root"),
+            } => refused.hint("choose a larger disk with --upper-size, or leave out --native-root"),
             Self::Layout {
                 source: WriteError::Inode { .. },
                 ..
-            } => Some("create the sandbox without --native-root"),
-            _ => None,
+            } => refused.hint("create the sandbox without --native-root"),
+            Self::Layout { source, .. } => Diagnosis::of_foreign(source),
+            Self::NoLayer { .. } => Diagnosis::default(),
+            Self::Disk(source) => source.diagnosis(),
+            Self::Open(source) => Diagnosis::of_foreign(source),
+            Self::Claim(source) => Diagnosis::of_foreign(source),
+            Self::Flush(source) => Diagnosis::of_foreign(source),
         }
     }
 }

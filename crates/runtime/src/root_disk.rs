@@ -1,8 +1,9 @@
 //! Disk images as the roots of sandboxes.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use disk_image::{
     DiskImage, Filesystem, Format, OpenError, RootChoice, RootError, Unsupported, find_root,
 };
@@ -94,42 +95,38 @@ pub enum RootDiskError {
     },
 }
 
-impl RootDiskError {
-    /// Returns the path of the disk image.
-    pub fn path(&self) -> &Path {
+impl Diagnose for RootDiskError {
+    fn diagnosis(&self) -> Diagnosis {
+        let refused = |path| Diagnosis::new(ErrorKind::InvalidArgument).detail("path", path);
         match self {
-            Self::Io { path, .. }
-            | Self::NotAFile { path }
-            | Self::Image { path, .. }
-            | Self::Root { path, .. }
-            | Self::ReadOnly { path, .. } => path,
-        }
-    }
-
-    /// Returns a way to a disk image that can be used, in the imperative; `None` if none is known.
-    pub fn remedy(&self) -> Option<String> {
-        let path = self.path().display();
-        match self {
-            Self::Root {
-                source: RootError::Ambiguous { .. } | RootError::NoPartition { .. },
-                ..
-            } => Some(format!(
-                "name the partition with --root-disk {path}:partition=N"
-            )),
-            Self::Root {
-                source: RootError::Unusable { unusable, .. },
-                ..
-            } if unusable.filesystem.is_some() => {
-                Some("unmount it, or end the machine that runs on it".to_owned())
+            Self::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                Diagnosis::new(ErrorKind::PathNotFound).detail("path", path)
             }
-            Self::Image {
-                source:
-                    OpenError::Unsupported(Unsupported::BackingFile { .. } | Unsupported::ExternalData),
-                ..
-            } => Some(format!(
-                "make one file of it with qemu-img convert -O qcow2 {path} NEW"
-            )),
-            _ => None,
+            Self::Io { source, .. } => source.diagnosis(),
+            Self::NotAFile { path } | Self::ReadOnly { path, .. } => refused(path),
+            Self::Image { path, source } => {
+                let names_others = matches!(
+                    source,
+                    OpenError::Unsupported(
+                        Unsupported::BackingFile { .. } | Unsupported::ExternalData
+                    )
+                );
+                let hint = format!(
+                    "make one file of it with qemu-img convert -O qcow2 {} NEW",
+                    path.display()
+                );
+                refused(path).with_hints(names_others.then_some(hint))
+            }
+            Self::Root { path, source } => refused(path).with_hints(match source {
+                RootError::Ambiguous { .. } | RootError::NoPartition { .. } => Some(format!(
+                    "name the partition with --root-disk {}:partition=N",
+                    path.display()
+                )),
+                RootError::Unusable { unusable, .. } if unusable.filesystem.is_some() => {
+                    Some("unmount it, or end the machine that runs on it".to_owned())
+                }
+                _ => None,
+            }),
         }
     }
 }
@@ -217,11 +214,10 @@ pub enum NoOverlay {
     },
 }
 
-impl NoOverlay {
-    /// Returns the name of the sandbox.
-    pub fn name(&self) -> &str {
+impl Diagnose for NoOverlay {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::DiskImage { name, .. } | Self::Native { name } => name,
+            Self::DiskImage { .. } | Self::Native { .. } => Diagnosis::new(ErrorKind::Unsupported),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use diagnosis::{Diagnose, Diagnosis};
 use fs_err as fs;
 use msb_agent_protocol::v1::HelloReply;
 use rustix::time::{ClockId, clock_gettime};
@@ -48,6 +49,12 @@ pub struct TimelineError {
     /// The I/O error that caused it.
     #[source]
     pub source: io::Error,
+}
+
+impl Diagnose for TimelineError {
+    fn diagnosis(&self) -> Diagnosis {
+        self.source.diagnosis()
+    }
 }
 
 /// The writer of the marks, which does nothing without a file. Its clones write to the same file.

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use diagnosis::Hint;
 use tokio::io::AsyncReadExt as _;
 use tokio::process::Command;
 
-use crate::error::Hint;
 use crate::{Error, ErrorKind, Settings, Version, version};
 
 /// The name of the program.
@@ -191,8 +191,7 @@ mod tests {
     async fn a_slow_program_is_not_taken_for_another_one() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join(NAME);
-        std::fs::write(&path, "#!/bin/sh\nexec sleep 60\n").expect("written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+        testkit::shell_program(&path, "exec sleep 60").expect("written");
         let error = ask(&path, Duration::from_millis(200)).await;
         let error = error.expect_err("it is silent");
         // A mismatch is not asked again.
@@ -240,8 +239,7 @@ mod tests {
     async fn a_foreign_program_that_is_first_in_path_is_refused_and_named() {
         let foreign = tempfile::tempdir().expect("a directory");
         let path = foreign.path().join(NAME);
-        std::fs::write(&path, "#!/bin/sh\necho msb 0.7.11\n").expect("written");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("set");
+        testkit::shell_program(&path, "echo msb 0.7.11").expect("written");
         let settings = Settings {
             search_path: Some(foreign.path().into()),
             ..Settings::default()

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use diagnosis::Hint;
 use image_store::Store;
 use msb_runtime::{Home, ImageUsers, Sandbox as StoredSandbox, SandboxAtRest, Timeline};
 use oci_layers::{Limit, Limits};
 use tokio::sync::OnceCell;
 
 use crate::cleanup::Cleanups;
-use crate::error::Hint;
 use crate::operation::blocking;
 use crate::program::{self, Refusal};
 use crate::unfinished::Unfinished;

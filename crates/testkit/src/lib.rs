@@ -5,7 +5,7 @@
 //! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
 //! directory. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`arm64_image`] is the
 //! shortest kernel. [`ForgedExt4`] is a disk that reads as gigabytes. [`ProcessDump`] is what a process can see at
-//! its start. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
+//! its start. [`shell_program`] is a program of a few lines. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
 //! the distribution project's as another process.
@@ -24,6 +24,7 @@ mod random_changes;
 mod real_registry;
 #[cfg(feature = "registry")]
 pub mod registry;
+mod shell_program;
 mod tar_builder;
 mod tree_dump;
 
@@ -38,5 +39,6 @@ pub use process_dump::ProcessDump;
 pub use random_changes::RandomChanges;
 #[cfg(feature = "registry")]
 pub use real_registry::RealRegistry;
+pub use shell_program::shell_program;
 pub use tar_builder::{TarBuilder, TarEntry};
 pub use tree_dump::{Content, DumpError, TreeDump};

@@ -1,6 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+
 use crate::{Backend, Requirement, Unavailable};
 
 /// The VMM that the user wants.
@@ -103,19 +105,19 @@ fn list(tried: &[(&'static str, Unavailable)]) -> String {
     lines.collect::<Vec<_>>().join("; ")
 }
 
-impl ChooseError {
-    /// Returns what the user can do about it, one thing in each line.
-    pub fn hints(&self) -> Vec<String> {
+impl Diagnose for ChooseError {
+    fn diagnosis(&self) -> Diagnosis {
+        let missing = Diagnosis::new(ErrorKind::VmmMissing);
         match self {
             Self::Unavailable { vmm, source } if *vmm == Choice::Krun.name() => {
-                vec![format!("{}, or use --vmm qemu", source.remedy)]
+                missing.hint(format!("{}, or use --vmm qemu", source.remedy))
             }
-            Self::Unavailable { source, .. } => vec![source.remedy.clone()],
-            Self::NotBuilt { .. } => Vec::new(),
+            Self::Unavailable { source, .. } => missing.hint(source.remedy.as_str()),
+            Self::NotBuilt { .. } => missing,
             Self::None { tried } => {
                 let hint =
-                    |(vmm, missing): &(_, Unavailable)| format!("for {vmm}: {}", missing.remedy);
-                tried.iter().map(hint).collect()
+                    |(vmm, lacking): &(_, Unavailable)| format!("for {vmm}: {}", lacking.remedy);
+                missing.with_hints(tried.iter().map(hint))
             }
         }
     }
@@ -177,6 +179,10 @@ fn fallback_notice(tried: &[(&'static str, Unavailable)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn advice(error: &ChooseError) -> String {
+        error.diagnosis().advice().expect("remedies")
+    }
 
     struct Fake(&'static str, bool);
 
@@ -241,7 +247,7 @@ mod tests {
         assert_eq!(error.to_string(), "cannot use krun");
         let source = std::error::Error::source(&error).map(ToString::to_string);
         assert_eq!(source.as_deref(), Some("no luck"));
-        assert_eq!(error.hints(), ["get some, or use --vmm qemu"]);
+        assert_eq!(advice(&error), "get some, or use --vmm qemu");
         let error = choose(Choice::Krun, &backends[1..]).unwrap_err();
         assert!(matches!(error, ChooseError::NotBuilt { vmm: "krun" }));
     }
@@ -255,7 +261,7 @@ mod tests {
             error.to_string(),
             "no VMM can run on this host: krun: no luck; qemu: no luck"
         );
-        assert_eq!(error.hints(), ["for krun: get some", "for qemu: get some"]);
+        assert_eq!(advice(&error), "for krun: get some\nfor qemu: get some");
     }
 
     #[test]

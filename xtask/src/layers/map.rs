@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 18] = [
+pub(super) const MAP: [Row; 19] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -70,6 +70,7 @@ pub(super) const MAP: [Row; 18] = [
             "terminal-text",
         ],
     ),
+    row("errors", &["diagnosis"]),
 ];
 
 /// The index in [`MAP`] of the row whose crates only tests, build scripts and higher rows link.
@@ -81,6 +82,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
     (
         "msb-agent",
         &[
+            "diagnosis",
             "filesystem-tree",
             "msb-agent-protocol",
             "msb-sandbox-model",
@@ -93,6 +95,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
         "msb-runtime",
         &[
             "boot-disk",
+            "diagnosis",
             "disk-image",
             "durable-files",
             "erofs-writer",

@@ -120,7 +120,7 @@ fn a_login_is_checked_kept_used_and_removed() {
 }
 
 /// A credential helper that keeps what it is given in a file beside it.
-const HELPER: &str = r#"#!/bin/sh
+const HELPER: &str = r#"
 cd "$(dirname "$0")" || exit 1
 echo "$1" >>actions
 case $1 in
@@ -137,8 +137,7 @@ fn a_credential_helper_keeps_the_password() {
     let programs = home.path().join("programs");
     fs::create_dir(&programs).expect("made");
     let helper = programs.join("docker-credential-test");
-    fs::write(&helper, HELPER).expect("written");
-    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).expect("set");
+    testkit::shell_program(&helper, HELPER).expect("written");
     let config = home.path().join(".docker/config.json");
     fs::create_dir(home.path().join(".docker")).expect("made");
     fs::write(&config, r#"{"credsStore":"test","detachKeys":"ctrl-x"}"#).expect("written");

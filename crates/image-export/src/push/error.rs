@@ -1,5 +1,6 @@
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use image_store::{DocumentsError, LayerTarError};
 use oci_image::Digest;
 use oci_registry::RegistryError;
@@ -63,15 +64,21 @@ fn no_origin(origin: Option<&str>) -> String {
     }
 }
 
-impl PushError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for PushError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Digest { .. } => Some("name the destination with a tag".to_owned()),
-            Self::Documents { source } => source.hint(),
-            Self::Layer { source, .. } => source.hint(),
-            Self::Registry { source, .. } => source.hint(),
-            Self::Read { .. } | Self::Store(_) => None,
+            Self::Digest { .. } => {
+                Diagnosis::new(ErrorKind::InvalidArgument).hint("name the destination with a tag")
+            }
+            Self::Documents { source } => source.diagnosis(),
+            Self::Layer { source, .. } => source.diagnosis(),
+            // It is the repository that is missing, not the image.
+            Self::Registry {
+                source: RegistryError::NotFound { .. },
+                ..
+            } => Diagnosis::new(ErrorKind::RegistryError),
+            Self::Registry { source, .. } => source.diagnosis(),
+            Self::Read { source, .. } | Self::Store(source) => source.diagnosis(),
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use diagnosis::Diagnose as _;
 use image_export::{
     LayerCompression, LayerRoute, PushError, PushEvent, PushOptions, PushProgress, Pushed, push,
 };
@@ -390,7 +391,12 @@ async fn a_push_that_fails_publishes_nothing() {
             "{name}: {error}"
         );
         assert_eq!(target.registry.manifest_count(), 0, "{name}");
-        assert!(error.hint().is_some_and(|hint| hint.contains("msb login")));
+        assert!(
+            error
+                .diagnosis()
+                .advice()
+                .is_some_and(|hint| hint.contains("msb login"))
+        );
     }
     assert_eq!(store.unfinished(), 0);
 }

@@ -1,10 +1,12 @@
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use oci_image::{ManifestError, excerpt};
 use oci_layers::{Exceeded, InvalidHeader, RawPath};
 
 use super::choice::Choice;
+use crate::hints::of_source;
 
 /// The images of an archive cannot be found.
 #[derive(Debug, thiserror::Error)]
@@ -124,6 +126,28 @@ pub enum ArchiveError {
         /// The path of the archive.
         path: PathBuf,
     },
+}
+
+impl Diagnose for ArchiveError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Io(source) if source.kind() == io::ErrorKind::NotFound => {
+                Diagnosis::new(ErrorKind::PathNotFound)
+            }
+            Self::Io(source) | Self::Broken { source, .. } => of_source(source),
+            Self::Header { source, .. } => of_source(source),
+            Self::Limit { source, .. } => of_source(source),
+            Self::Json { source, .. } => of_source(source),
+            Self::Manifest { source, .. } => of_source(source),
+            Self::Unknown { .. }
+            | Self::Truncated { .. }
+            | Self::Name { .. }
+            | Self::Sparse { .. }
+            | Self::Missing { .. }
+            | Self::NotChosen { .. }
+            | Self::Empty { .. } => Diagnosis::default(),
+        }
+    }
 }
 
 fn listed(names: &[String]) -> String {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use diagnosis::{Diagnose, Diagnosis};
 use image_store::layout::{self, FORMAT_VERSION, Layout};
 use image_store::lock::{Lock, Mode};
 use image_store::origin::{Origin, OriginFile};
@@ -27,6 +28,7 @@ use tokio::task::{JoinError, spawn_blocking};
 use crate::OpenBlob;
 use crate::archive::Archive;
 use crate::assemble::{AssembleError, Assembled, assemble};
+use crate::hints::of_source;
 use crate::pipeline::ConvertError;
 
 /// An error while an image with valid documents is stored. Finished layers stay in the store; the
@@ -51,6 +53,17 @@ pub enum ImportError {
     /// No disk can be assembled from the layers.
     #[error("cannot assemble the image")]
     Assemble(#[from] AssembleError),
+}
+
+impl Diagnose for ImportError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Io(source) => of_source(source),
+            Self::Limit(source) => of_source(source),
+            Self::Layer { source, .. } => source.diagnosis(),
+            Self::Assemble(source) => source.diagnosis(),
+        }
+    }
 }
 
 /// Source of the layers' blobs.

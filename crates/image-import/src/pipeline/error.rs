@@ -1,10 +1,12 @@
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis};
 use oci_image::Digest;
 use oci_layers::Exceeded;
 use oci_registry::RegistryError;
 
 use super::compression::Compression;
+use crate::hints::{of_registry, of_source};
 
 /// An error while a layer is converted to an artifact. No file of the layer remains.
 #[derive(Debug, thiserror::Error)]
@@ -73,4 +75,23 @@ pub enum ConvertError {
     /// The conversion was stopped because something else failed first.
     #[error("it was cancelled because another part failed")]
     Abandoned,
+}
+
+impl Diagnose for ConvertError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Download(source) => of_registry(source),
+            Self::Read { source } | Self::Io(source) | Self::Broken { source, .. } => {
+                of_source(source)
+            }
+            Self::Limit(source) => of_source(source),
+            Self::Layer(source) => of_source(source),
+            Self::Write(source) => of_source(source),
+            Self::Compression { .. }
+            | Self::BlobSize { .. }
+            | Self::BlobDigest { .. }
+            | Self::DiffId { .. }
+            | Self::Abandoned => Diagnosis::default(),
+        }
+    }
 }

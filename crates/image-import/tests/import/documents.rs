@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use diagnosis::Diagnose as _;
 use fs_err as fs;
 use image_import::{NewImage, add};
 use image_store::{DocumentsError, LayerDescriptor, Origin, StoredImage, VerifyMode, kept};
@@ -94,7 +95,7 @@ async fn an_image_of_an_older_store_runs_and_gets_documents_when_it_is_loaded_ag
     assert_eq!(found.expect("verified").damages, []);
     let error = store.store.documents(&old.record).expect_err("absent");
     assert!(matches!(error, DocumentsError::Absent { .. }), "{error}");
-    let hint = error.hint().expect("a remedy");
+    let hint = error.diagnosis().advice().expect("a remedy");
     assert!(hint.contains("msb load"), "{hint}");
     loaded(&store, &image).await;
     let again = |files: BTreeMap<String, Vec<u8>>| {

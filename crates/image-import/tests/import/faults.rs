@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use diagnosis::Diagnose as _;
 use oci_image::Digest;
 use serde_json::json;
 
@@ -156,7 +157,12 @@ async fn what_is_not_there_is_named() {
         .await
         .expect_err("nobody listens");
     assert!(error.to_string().contains("127.0.0.1:1/app"));
-    assert!(error.hint().is_some_and(|hint| hint.contains("the port")));
+    assert!(
+        error
+            .diagnosis()
+            .advice()
+            .is_some_and(|hint| hint.contains("the port"))
+    );
     store.assert_empty();
 }
 

@@ -1,5 +1,6 @@
 //! Layouts whose index lists more than images of this host's platform.
 
+use diagnosis::Diagnose as _;
 use image_import::{LoadError, LoadOptions, Loaded};
 use serde_json::{Value, json};
 
@@ -223,7 +224,8 @@ async fn one_image_of_several_is_chosen_by_tag_name_position_or_digest() {
         ..LoadOptions::default()
     };
     let error = layout.load_with(&TestStore::new(), options).await;
-    let hint = error.expect_err("two images").hint().expect("a remedy");
+    let diagnosis = error.expect_err("two images").diagnosis();
+    let hint = diagnosis.advice().expect("a remedy");
     assert!(hint.contains(":TAG"), "{hint}");
 }
 

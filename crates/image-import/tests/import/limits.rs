@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use diagnosis::Diagnose as _;
 use image_import::{LoadOptions, LoadSource, PullOptions, load};
 use image_store::{Event, Progress};
 use oci_layers::Limits;
@@ -41,7 +42,7 @@ async fn a_load_is_refused_beyond_each_limit_and_says_how_to_raise_it() {
         let error = store.load_with(&path, options).await.expect_err(setting);
         let (named, text) = (setting.split(',').next().expect("one"), line(&error));
         assert!(text.contains(named), "{setting}: {text}");
-        let hint = error.hint().unwrap_or_default();
+        let hint = error.diagnosis().advice().unwrap_or_default();
         assert!(hint.contains("--limit "), "{setting}: {hint}");
     }
 }
@@ -59,7 +60,12 @@ async fn a_pull_is_refused_beyond_a_limit() {
         let error = store.pull_with(&server.reference("app"), options).await;
         let error = error.expect_err(setting);
         assert!(line(&error).contains(setting), "{}", line(&error));
-        assert!(error.hint().is_some_and(|hint| hint.contains("--limit")));
+        assert!(
+            error
+                .diagnosis()
+                .advice()
+                .is_some_and(|hint| hint.contains("--limit"))
+        );
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use diagnosis::Diagnose as _;
 use fs_err as fs;
 use image_store::{FileRole, LayerTarError, StoredImage, VerifyMode, layout, record};
 use testkit::strategies::layers_of_seed;
@@ -181,7 +182,8 @@ async fn a_layer_of_an_older_store_gets_its_outline_when_it_is_loaded_again() {
     assert_eq!(verified.expect("verified").damages, []);
     let error = store.store.layer_tar(old).expect_err("absent");
     assert!(matches!(error, LayerTarError::Absent { .. }), "{error}");
-    assert!(error.hint().expect("a remedy").contains("msb load"));
+    let hint = error.diagnosis().advice().expect("a remedy");
+    assert!(hint.contains("msb load"), "{hint}");
     load(&store, &tar).await.expect("loaded");
     assert!(given_back(&store, &image) == tar);
 }

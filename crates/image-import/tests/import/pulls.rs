@@ -1,5 +1,6 @@
 //! Successful pulls, and their requests to the registry.
 
+use diagnosis::Diagnose as _;
 use image_import::PullOptions;
 use oci_image::Platform;
 use oci_registry::{Credential, CredentialSource};
@@ -154,7 +155,8 @@ async fn an_index_gives_the_image_of_the_platform_or_names_those_it_has() {
     assert!(refused.to_string().contains(&words), "{refused}");
     assert!(
         refused
-            .hint()
+            .diagnosis()
+            .advice()
             .is_some_and(|hint| hint.contains("--platform"))
     );
     let error = store
@@ -234,11 +236,17 @@ async fn a_token_is_fetched_with_credentials_and_renewed() {
         "{}",
         line(&error)
     );
-    assert!(error.hint().is_some_and(|hint| hint.contains("msb login")));
+    assert!(
+        error
+            .diagnosis()
+            .advice()
+            .is_some_and(|hint| hint.contains("msb login"))
+    );
     let error = store.pull(&reference).await.expect_err("denied");
     assert!(
         error
-            .hint()
+            .diagnosis()
+            .advice()
             .is_some_and(|hint| hint.contains("if it is private"))
     );
     store.assert_empty();

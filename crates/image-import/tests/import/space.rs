@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use diagnosis::Diagnose as _;
 use image_import::{LoadOptions, LoadSource};
 use image_store::Store;
 
@@ -78,7 +79,10 @@ async fn oracle_a_full_disk_is_told_and_leaves_nothing_unfinished() {
             Err(error) => {
                 assert!(line(&error).contains("No space left"), "{}", line(&error));
                 assert!(
-                    error.hint().is_some_and(|hint| hint.contains("make room")),
+                    error
+                        .diagnosis()
+                        .advice()
+                        .is_some_and(|hint| hint.contains("make room")),
                     "{error:?}"
                 );
                 assert!(store.images().expect("listed").is_empty());

@@ -12,6 +12,7 @@ mod write;
 
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use oci_image::Digest;
 
 pub use read::LayerTar;
@@ -43,13 +44,12 @@ pub enum LayerTarError {
     Io(#[from] io::Error),
 }
 
-impl LayerTarError {
-    /// Returns a hint for the user; `None` if there is no remedy.
-    pub fn hint(&self) -> Option<String> {
+impl Diagnose for LayerTarError {
+    fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Absent { .. } => Some(again_hint(None)),
-            Self::Damaged { .. } => Some(REPAIR_HINT.to_owned()),
-            Self::Io(_) => None,
+            Self::Absent { .. } => Diagnosis::new(ErrorKind::Unsupported).hint(again_hint(None)),
+            Self::Damaged { .. } => Diagnosis::default().hint(REPAIR_HINT),
+            Self::Io(source) => source.diagnosis(),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use diagnosis::Diagnose as _;
 use oci_registry::{BlobState, Credential, CredentialSource, RegistryError, RegistryLimits};
 use testkit::registry::{Answer, Request, Server};
 
@@ -457,7 +458,7 @@ async fn a_registry_that_denies_access_says_so_with_a_remedy() {
         let error = target.push(&noise(10)).await.expect_err("denied");
         let line = line(&error);
         assert!(line.contains("not\\u{1b}yours"), "{line}");
-        let hint = error.hint().expect("a hint");
+        let hint = error.diagnosis().advice().expect("a hint");
         assert!(hint.contains("msb login 127.0.0.1"), "{hint}");
     }
 }

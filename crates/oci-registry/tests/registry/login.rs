@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use diagnosis::Diagnose as _;
 use oci_registry::{Client, Credential, CredentialSource, LoginError, Registries, Registry};
 use testkit::registry::{Answer, Server};
 
@@ -63,7 +64,7 @@ async fn a_password_is_checked_by_the_registry_or_its_token_server() {
             "{}",
             line(&error)
         );
-        let hint = error.hint().expect("a hint");
+        let hint = error.diagnosis().advice().expect("a hint");
         assert!(hint.contains("access token"), "{hint}");
     }
     let open = Server::new(|_| Answer::new(200, "{}")).await;

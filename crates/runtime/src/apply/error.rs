@@ -1,6 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+
 use super::{ConflictReason, Effect};
 
 /// A reason why changes are not put into a directory of the host.
@@ -91,6 +93,44 @@ pub enum ApplyError {
         #[source]
         source: io::Error,
     },
+}
+
+impl Diagnose for ApplyError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Directory { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                Diagnosis::new(ErrorKind::PathNotFound)
+                    .detail("path", path)
+                    .hint(format!("create it with mkdir {}", path.display()))
+            }
+            Self::NoOrigin { path } | Self::Outside { path, .. } => {
+                Diagnosis::new(ErrorKind::InvalidArgument).detail("path", path)
+            }
+            Self::Busy { .. } => Diagnosis::new(ErrorKind::Busy),
+            Self::Conflicts { .. } => Diagnosis::new(ErrorKind::PathExists).hint(
+                "leave these files out with --exclude, or overwrite single ones with msb cp; if this \
+                 directory is as the sandbox was at another time, name that snapshot or sandbox with \
+                 --base",
+            ),
+            Self::Unaccepted { path, count: 1, .. } => {
+                let path = String::from_utf8_lossy(path);
+                Diagnosis::new(ErrorKind::PermissionDenied)
+                    .detail("path", &*path)
+                    .hint(format!(
+                        "read it; then accept it with --accept {path}, or leave it out with --exclude"
+                    ))
+            }
+            Self::Unaccepted { path, .. } => Diagnosis::new(ErrorKind::PermissionDenied)
+                .detail("path", path)
+                .hint("read them; then accept each with --accept PATH, or leave it out with --exclude"),
+            Self::Full { .. } => Diagnosis::new(ErrorKind::OutOfSpace),
+            Self::Changed { .. } => Diagnosis::new(ErrorKind::Busy)
+                .hint("apply again: completed changes are skipped"),
+            Self::Directory { source, .. } | Self::Read { source, .. } | Self::Host { source, .. } => {
+                source.diagnosis()
+            }
+        }
+    }
 }
 
 fn conflicts(path: &Path, reason: &ConflictReason, count: usize) -> String {

@@ -1,5 +1,6 @@
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind, Hint};
 use msb_agent_protocol::ClientError;
 
 use crate::{ConnectError, NoOverlay, SnapshotError};
@@ -109,22 +110,35 @@ pub enum AtRestError {
     },
 }
 
-impl AtRestError {
-    /// Returns the name of the sandbox.
-    pub fn name(&self) -> &str {
+impl Diagnose for AtRestError {
+    fn diagnosis(&self) -> Diagnosis {
+        let stop = |kind, name| {
+            let diagnosis = Diagnosis::new(kind).detail("name", name);
+            diagnosis.hint(Hint::stop_keeping_files(name))
+        };
         match self {
-            Self::NoOverlay(no_overlay) => no_overlay.name(),
-            Self::Running { name }
-            | Self::Cut { name, .. }
-            | Self::NotFrozen { name }
-            | Self::Lock { name, .. }
-            | Self::Connect { name, .. }
-            | Self::Agent { name, .. }
+            Self::Running { name } => stop(ErrorKind::SandboxRunning, name),
+            Self::NoOverlay(source) => {
+                let (name, hint) = match source {
+                    NoOverlay::Native { name } => (
+                        name,
+                        "take a snapshot to keep its files, and read them with msb cp and msb fs",
+                    ),
+                    NoOverlay::DiskImage { name, .. } => {
+                        (name, "copy files out of it with msb cp while it runs")
+                    }
+                };
+                source.diagnosis().detail("name", name).hint(hint)
+            }
+            Self::NotFrozen { name }
             | Self::Silent { name, .. }
             | Self::Slow { name, .. }
-            | Self::Thawed { name }
-            | Self::Full { name, .. }
-            | Self::Copy { name, .. } => name,
+            | Self::Thawed { name } => stop(ErrorKind::Busy, name),
+            Self::Full { name, .. } => stop(ErrorKind::OutOfSpace, name),
+            Self::Cut { source, .. } => source.diagnosis(),
+            Self::Connect { source, .. } => source.diagnosis(),
+            Self::Agent { source, .. } => source.diagnosis(),
+            Self::Lock { source, .. } | Self::Copy { source, .. } => source.diagnosis(),
         }
     }
 }

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use rootfs_view::ContentError;
 use tree_diff::LayerError;
 
@@ -38,4 +39,32 @@ pub struct CommittedError {
     /// The error of the host, or that of the content.
     #[source]
     pub source: io::Error,
+}
+
+impl Diagnose for CommitError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Disks { source, .. } => source.diagnosis(),
+            Self::Layer { source, .. } => match source {
+                LayerError::ReservedName { path } => Diagnosis::new(ErrorKind::InvalidArgument)
+                    .detail("path", path)
+                    .hint("rename the file or remove it in the sandbox"),
+                LayerError::LongPath { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+                LayerError::Compare(_) | LayerError::Content { .. } | LayerError::Write(_) => {
+                    Diagnosis::of_foreign(source)
+                }
+            },
+        }
+    }
+}
+
+impl Diagnose for CommittedError {
+    fn diagnosis(&self) -> Diagnosis {
+        Diagnosis::default()
+            .hint(format!(
+                "remove {}: the next image is then a child of the sandbox's own image",
+                self.path.display()
+            ))
+            .caused_by(self.source.diagnosis())
+    }
 }

@@ -1,3 +1,4 @@
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use rootfs_view::ContentError;
 use tree_diff::{CompareError, InvalidScope};
 
@@ -45,4 +46,23 @@ pub enum DiffError {
     /// The comparison failed.
     #[error("cannot compare the files")]
     Compare(#[from] CompareError<ContentError>),
+}
+
+impl Diagnose for DiffError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Sandbox { source, .. } | Self::Image { source, .. } => source.diagnosis(),
+            Self::Base { name, source } => Diagnosis::new(ErrorKind::InternalError)
+                .hint(format!(
+                    "compare the sandbox with its image: msb diff IMAGE {name}, or --base IMAGE with \
+                     apply and discard"
+                ))
+                .caused_by(source.diagnosis()),
+            Self::Scope(_) => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::NotThere { path } => {
+                Diagnosis::new(ErrorKind::PathNotFound).detail("path", path)
+            }
+            Self::Compare(source) => Diagnosis::of_foreign(source),
+        }
+    }
 }

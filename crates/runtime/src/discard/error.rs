@@ -1,3 +1,4 @@
+use diagnosis::{Diagnose, Diagnosis, ErrorKind, Hint};
 use tree_diff::InvalidScope;
 
 use crate::{DiffError, DisksError, NoOverlay, SnapshotError};
@@ -96,4 +97,33 @@ pub enum DiscardError {
         #[source]
         source: std::io::Error,
     },
+}
+
+impl Diagnose for DiscardError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::NoOverlay(source) => source.diagnosis(),
+            Self::Running { name } => Diagnosis::new(ErrorKind::SandboxRunning)
+                .detail("name", name)
+                .hint(Hint::stop_keeping_files(name)),
+            Self::Disks { source, .. } => source.diagnosis(),
+            Self::Scope(_) => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::Diff { source, .. } => source.diagnosis(),
+            Self::NotKept { path, .. } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .detail("path", path)
+                .hint("name a snapshot or an image that has the wanted files with --base"),
+            Self::NoDirectory { path } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .detail("path", path)
+                .hint(format!(
+                    "discard {} as a whole",
+                    String::from_utf8_lossy(path)
+                )),
+            Self::Full { name, .. } => {
+                Diagnosis::new(ErrorKind::OutOfSpace).hint(Hint::enlarge_disk(name))
+            }
+            Self::Layout { source, .. } => Diagnosis::of_foreign(source),
+            Self::Generations { source, .. } => source.diagnosis(),
+            Self::Write { source, .. } => source.diagnosis(),
+        }
+    }
 }

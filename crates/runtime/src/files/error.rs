@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind, Hint};
 use msb_agent_protocol::ClientError;
 use tree_archive::{LongPath, PackError, RawPath, UnpackError};
 
@@ -201,18 +202,6 @@ impl FilesError {
 }
 
 impl CopyError {
-    /// Returns the path of a directory or file at the destination that another kind of file would replace; `None` for
-    /// other errors.
-    #[must_use]
-    pub const fn path_in_the_way(&self) -> Option<&RawPath> {
-        match self {
-            Self::Unpack(UnpackError::OverDirectory { path } | UnpackError::OverFile { path }) => {
-                Some(path)
-            }
-            _ => None,
-        }
-    }
-
     /// Returns the error as one of this host's side.
     pub(super) fn on_host(error: impl Into<Self>) -> Self {
         Self::On {
@@ -235,20 +224,64 @@ impl CopyError {
     }
 }
 
+/// Returns the diagnosis of an error of the host that concerns a named path.
+fn of_path(source: &io::Error) -> Diagnosis {
+    match source.kind() {
+        io::ErrorKind::NotFound => Diagnosis::new(ErrorKind::PathNotFound),
+        io::ErrorKind::AlreadyExists => Diagnosis::new(ErrorKind::PathExists),
+        _ => source.diagnosis().or_kind(ErrorKind::InvalidArgument),
+    }
+}
+
+impl Diagnose for FilesError {
+    fn diagnosis(&self) -> Diagnosis {
+        let not_running = |name| Diagnosis::new(ErrorKind::NotRunning).detail("name", name);
+        match self {
+            Self::Reach(ConnectError::NotRunning { name } | ConnectError::Starting { name })
+            | Self::Mounted { name, .. }
+            | Self::MountBelow { name, .. } => not_running(name),
+            Self::Reach(source) => source.diagnosis(),
+            Self::Guest(source) => source.diagnosis(),
+            Self::Stopped { name } => not_running(name).hint(Hint::start(name)),
+            Self::Snapshot { name } => {
+                Diagnosis::new(ErrorKind::InvalidArgument).detail("name", name)
+            }
+            Self::LongPath(_) | Self::TooManyNames { .. } => {
+                Diagnosis::new(ErrorKind::InvalidArgument)
+            }
+            Self::Disks { source, .. } => source.diagnosis(),
+            Self::Path { path, source, .. } => of_path(source).detail("path", path.to_string()),
+            Self::Answer { .. } | Self::BrokenOff => Diagnosis::default(),
+        }
+    }
+}
+
+impl Diagnose for CopyError {
+    fn diagnosis(&self) -> Diagnosis {
+        let of = |kind, path: &RawPath| Diagnosis::new(kind).detail("path", path.to_string());
+        match self {
+            Self::On { source, .. } => source.diagnosis(),
+            Self::Files(source) => source.diagnosis(),
+            Self::Host { path, source, .. } => of_path(source).detail("path", path),
+            Self::EmptyPath => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::NoDirectory { path } => of(ErrorKind::PathNotFound, path),
+            Self::DirectoryOntoFile { path }
+            | Self::NotDirectory { path }
+            | Self::Loop { path } => of(ErrorKind::InvalidArgument, path),
+            Self::Pack(source) => Diagnosis::of_foreign(source),
+            Self::Unpack(UnpackError::OverDirectory { path } | UnpackError::OverFile { path }) => {
+                of(ErrorKind::PathExists, path)
+            }
+            Self::Unpack(source) => Diagnosis::of_foreign(source),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::error::Error as _;
 
     use super::*;
-
-    #[test]
-    fn what_is_in_the_way_is_named() {
-        let path = || RawPath::from(&b"a"[..]);
-        let error = CopyError::Unpack(UnpackError::OverFile { path: path() });
-        assert_eq!(error.path_in_the_way(), Some(&path()));
-        let other = CopyError::NoDirectory { path: path() };
-        assert_eq!(other.path_in_the_way(), None);
-    }
 
     #[test]
     fn a_copy_says_which_side_failed_unless_the_error_does() {

@@ -2,6 +2,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use durable_files::UNFINISHED;
 use fs_err as fs;
 use rustix::process::geteuid;
@@ -72,10 +73,9 @@ pub enum HomeError {
     },
 }
 
-impl HomeError {
-    /// Returns the action that resolves the error.
-    pub fn remedy(&self) -> String {
-        match self {
+impl Diagnose for HomeError {
+    fn diagnosis(&self) -> Diagnosis {
+        Diagnosis::new(ErrorKind::PermissionDenied).hint(match self {
             Self::Owner { path, .. } | Self::Shared { path, .. } => format!(
                 "set MSB_HOME to a directory that only msb uses, or run chmod 700 {} if no other \
                  user needs that directory",
@@ -84,7 +84,7 @@ impl HomeError {
             Self::Look { .. } | Self::Close { .. } => {
                 "set MSB_HOME to a directory that this user can write to".to_owned()
             }
-        }
+        })
     }
 }
 
@@ -212,7 +212,8 @@ mod tests {
         let error = home.close().expect_err("refused");
         let text = error.to_string();
         assert!(text.contains("somebody") && text.contains("1777"), "{text}");
-        assert!(error.remedy().contains("chmod 700"));
+        let advice = error.diagnosis().advice().expect("a remedy");
+        assert!(advice.contains("chmod 700"), "{advice}");
         assert_eq!(mode(&home), 0o1777);
         // The user has closed it already.
         fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o700)).expect("set");

@@ -1,6 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+
 use super::Target;
 use crate::volumes::VolumeName;
 
@@ -167,4 +169,34 @@ pub enum MountError {
         /// The maximum length, in bytes.
         limit_bytes: usize,
     },
+}
+
+impl Diagnose for MountError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Host { path, source } if source.kind() == io::ErrorKind::NotFound => {
+                Diagnosis::new(ErrorKind::PathNotFound).detail("path", path)
+            }
+            Self::Vanished { path, .. } => {
+                Diagnosis::new(ErrorKind::PathNotFound).detail("path", path)
+            }
+            Self::Unreadable { path, .. } => {
+                Diagnosis::new(ErrorKind::PermissionDenied).detail("path", path)
+            }
+            Self::Host { .. }
+            | Self::Elsewhere { .. }
+            | Self::InHome { .. }
+            | Self::HoldsHome { .. }
+            | Self::Special { .. }
+            | Self::Changed { .. }
+            | Self::NoFiles { .. }
+            | Self::NoPlace { .. }
+            | Self::HostName { .. }
+            | Self::OfMemory { .. }
+            | Self::TargetTwice { .. }
+            | Self::VolumeTwice { .. }
+            | Self::TooMany { .. }
+            | Self::TooLong { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+        }
+    }
 }

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use rootfs_view::ResolveError;
 
 use crate::CopyError;
@@ -73,4 +74,24 @@ pub enum PatchError {
         /// Size of the disk, in bytes. Its own structures take some of it.
         upper_bytes: u64,
     },
+}
+
+impl Diagnose for PatchError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Host { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Diagnosis::new(ErrorKind::PathNotFound)
+            }
+            Self::Copy { source, .. } => {
+                Diagnosis::new(ErrorKind::InvalidArgument).caused_by(source.diagnosis())
+            }
+            Self::Host { .. }
+            | Self::Path { .. }
+            | Self::NotThere { .. }
+            | Self::NoName { .. }
+            | Self::Hidden { .. }
+            | Self::Mismatch { .. }
+            | Self::TooLarge { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+        }
+    }
 }

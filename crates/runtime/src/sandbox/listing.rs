@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use diagnosis::io_error;
 use fs_err as fs;
 
 use super::record::{self, Reading};
@@ -65,7 +66,7 @@ impl Sandbox {
         let listing = Self::list(home)?;
         if let Some(unreadable) = listing.find_unreadable(name) {
             let error = unreadable.error().clone();
-            return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+            return Err(io_error(io::ErrorKind::InvalidData, error));
         }
         let mut sandboxes = listing.sandboxes;
         if let Some(index) = sandboxes

@@ -4,6 +4,7 @@ mod base;
 mod condition;
 mod connect;
 mod create;
+mod diagnosis;
 mod disk_errors;
 mod error;
 mod id;

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use diagnosis::io_error;
 use disk_image::Filesystem;
 use guest_kernel::RootFilesystems;
 use msb_network::Settings;
@@ -131,7 +132,7 @@ impl Spec {
         match record::read(&SandboxPaths { directory }) {
             Reading::Missing => Err(io::ErrorKind::NotFound.into()),
             Reading::Read(record) => Ok(record.spec),
-            Reading::Unusable(error, _) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            Reading::Unusable(error, _) => Err(io_error(io::ErrorKind::InvalidData, error)),
         }
     }
 

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind, Hint};
 use generations::{CutError, Fault, FlushError, MergeError, OpenError, VerifyError};
 use msb_agent_protocol::ClientError;
 
@@ -125,4 +126,40 @@ pub enum SnapshotError {
     /// A file of the sandbox cannot be read or written.
     #[error("cannot read or write the snapshots")]
     Io(#[from] io::Error),
+}
+
+impl Diagnose for SnapshotError {
+    fn diagnosis(&self) -> Diagnosis {
+        let running = |name| Diagnosis::new(ErrorKind::SandboxRunning).detail("name", name);
+        match self {
+            Self::NoOverlay(source) => source.diagnosis(),
+            Self::Running { name } => running(name).hint(Hint::stop_keeping_files(name)),
+            Self::RawDisk { name } => running(name).hint(Hint::prepare_for_snapshots(name)),
+            Self::Connect(source) => source.diagnosis(),
+            Self::Live { source, .. } | Self::MergeLive { source, .. } => source.diagnosis(),
+            Self::Exists { name, .. } => {
+                Diagnosis::new(ErrorKind::NameTaken).detail("name", name.as_str())
+            }
+            Self::Missing { sandbox, name } => Diagnosis::new(ErrorKind::NotFound)
+                .detail("name", name)
+                .hint(Hint::list_snapshots(sandbox)),
+            Self::Empty { sandbox } => {
+                Diagnosis::new(ErrorKind::NotFound).hint(Hint::take_snapshot(sandbox))
+            }
+            Self::TooMany { count, limit } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .detail("count", *count)
+                .detail("limit", *limit)
+                .hint(Hint::remove_snapshots()),
+            Self::NoState { .. } | Self::Damaged { .. } | Self::NoDisk => Diagnosis::default(),
+            Self::Adopt(source) => source.diagnosis(),
+            Self::Verify(source) => Diagnosis::of_foreign(source),
+            Self::Merge(source) => Diagnosis::of_foreign(source),
+            Self::Open(source) => Diagnosis::of_foreign(source),
+            Self::Cut(source) => Diagnosis::of_foreign(source),
+            Self::Flush(source) => Diagnosis::of_foreign(source),
+            Self::Share(source) => Diagnosis::of_foreign(source),
+            Self::RollBack(source) => Diagnosis::of_foreign(source),
+            Self::Io(source) => source.diagnosis(),
+        }
+    }
 }

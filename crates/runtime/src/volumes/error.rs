@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+
 use super::VolumeName;
 
 /// A failure to create, find or remove a volume.
@@ -57,6 +59,21 @@ pub enum VolumeError {
         /// The conflict between the two uses.
         conflict: VolumeConflict,
     },
+}
+
+impl Diagnose for VolumeError {
+    fn diagnosis(&self) -> Diagnosis {
+        let of = |kind, name: &VolumeName| Diagnosis::new(kind).detail("name", name.as_str());
+        match self {
+            Self::Io { source, .. } => source.diagnosis(),
+            Self::Layout { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::Exists { name } => of(ErrorKind::NameTaken, name),
+            Self::Missing { name } => of(ErrorKind::VolumeNotFound, name),
+            Self::Needed { name, .. } | Self::InUse { name, .. } => {
+                of(ErrorKind::VolumeInUse, name)
+            }
+        }
+    }
 }
 
 /// The conflict between a current and a wanted use of a volume.

@@ -1,29 +1,22 @@
 //! The one error of all operations.
 
 mod chain;
-mod classify;
-mod command;
-mod files;
-mod hint;
-mod images;
-mod kind;
-mod machine;
-mod meaning;
-mod sandboxes;
+mod conversions;
+#[cfg(test)]
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use bytes::Bytes;
+use diagnosis::Hint;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
-pub use hint::Face;
-pub use kind::ErrorKind;
+pub use diagnosis::{ErrorKind, Face};
 
 pub(crate) use chain::{line, printable};
-pub(crate) use hint::Hint;
 
 /// The exit code of msb's own failures, as docker numbers it.
 const EXIT_MSB_FAILED: u8 = 125;
@@ -123,7 +116,7 @@ impl Error {
     /// Returns the remedies, in the words of a face of msb.
     pub fn hints_for(&self, face: Face) -> Vec<String> {
         let hints = self.inner.hints.iter();
-        hints.map(|hint| hint.words(face).to_owned()).collect()
+        hints.map(|hint| printable(hint.words(face))).collect()
     }
 
     pub(crate) fn hints(&self) -> &[Hint] {
@@ -253,7 +246,7 @@ impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.inner.message)?;
         for hint in &self.inner.hints {
-            write!(f, "\nhint: {}", hint.words(Face::Rust))?;
+            write!(f, "\nhint: {}", printable(hint.words(Face::Rust)))?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use diagnosis::Hint;
 use image_store::{FindError, ImageLease, StoredImage};
 use msb_jail::Strictness;
 use msb_runtime::{
@@ -15,7 +16,6 @@ use super::Sandbox;
 use super::create::{verify_mode, vmm_choice};
 use super::handle::Handle;
 use super::owner::own_options;
-use crate::error::Hint;
 use crate::operation::blocking;
 use crate::shared::Shared;
 use crate::unfinished::{Abandonment, Effect};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
+use diagnosis::Diagnose as _;
 use fs_err as fs;
 use image_import::PullOptions;
 use oci_registry::{CredentialSource, Registries, RegistrySettings};
@@ -120,7 +121,7 @@ async fn fails(server: &Server, options: PullOptions, words: &str) -> Option<Str
     if let Err(wrong) = check_line(&line(&error), words) {
         panic!("{wrong}");
     }
-    error.hint()
+    error.diagnosis().advice()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use diagnosis::Diagnose as _;
 use image_import::PullOptions;
 use oci_registry::{Proxies, Registries, RegistryLimits, RegistrySettings};
 use tokio::net::{TcpListener, TcpStream};
@@ -45,7 +46,7 @@ async fn fails(registry: &str, options: PullOptions, words: &str, hint: &str) {
     for noise in ["error sending request", "client error", "os error 111"] {
         assert!(!said.contains(noise), "{said}");
     }
-    let advice = error.hint().unwrap_or_default();
+    let advice = error.diagnosis().advice().unwrap_or_default();
     assert!(advice.contains(hint), "{said}: {advice}");
     assert_eq!(
         advice.contains("--plain-http"),

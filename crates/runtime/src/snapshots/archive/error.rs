@@ -1,5 +1,6 @@
 use std::io;
 
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use snapshot_file::{ReadError, WriteError};
 
 use super::super::SnapshotError;
@@ -66,4 +67,34 @@ pub enum ImportError {
     /// A file of the new sandbox cannot be written.
     #[error("cannot write the disk of the snapshot")]
     Io(#[from] io::Error),
+}
+
+impl Diagnose for ExportError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Snapshot(source) => source.diagnosis(),
+            Self::Archive(source) => Diagnosis::of_foreign(source),
+            Self::Record(source) | Self::Output(source) => source.diagnosis(),
+        }
+    }
+}
+
+impl Diagnose for ImportError {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Archive(ReadError::Input(source) | ReadError::Write(source))
+            | Self::Io(source) => source.diagnosis(),
+            Self::Archive(ReadError::Damaged { .. } | ReadError::Truncated { .. }) => {
+                Diagnosis::new(ErrorKind::InvalidArgument)
+                    .hint("copy the file again, or export the snapshot again")
+            }
+            Self::Archive(ReadError::NotAnArchive | ReadError::TooLarge { .. })
+            | Self::Record { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::Format { .. } => Diagnosis::new(ErrorKind::VersionMismatch),
+            Self::Full { .. } => Diagnosis::new(ErrorKind::OutOfSpace),
+            Self::Create(source) => source.diagnosis(),
+            Self::Adopt(source) => source.diagnosis(),
+            Self::Snapshot(source) => source.diagnosis(),
+        }
+    }
 }

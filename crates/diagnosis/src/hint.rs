@@ -1,14 +1,12 @@
 //! Remedies, in the words of the face that shows them.
 
-use super::printable;
-
 /// A face of msb, whose users read an error in its language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Face {
     /// The program `msb`.
     CommandLine,
-    /// This crate.
+    /// The crate `msb-sdk`.
     Rust,
     /// The Python package.
     Python,
@@ -18,7 +16,7 @@ pub enum Face {
 
 /// A remedy. Without words for a face, it has those of the command line there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Hint {
+pub struct Hint {
     command_line: String,
     /// The words of Rust, Python and TypeScript, in which `()` ends the name of a method.
     languages: Option<[String; 3]>,
@@ -26,7 +24,7 @@ pub(crate) struct Hint {
 
 impl Hint {
     /// Returns the words for a face.
-    pub(crate) fn words(&self, face: Face) -> &str {
+    pub fn words(&self, face: Face) -> &str {
         let language = match face {
             Face::CommandLine => return &self.command_line,
             Face::Rust => 0,
@@ -40,40 +38,44 @@ impl Hint {
     }
 
     /// Returns a remedy whose words differ between the languages.
-    fn worded(command_line: String, [rust, python, typescript]: [&str; 3]) -> Self {
+    pub fn worded(command_line: String, [rust, python, typescript]: [&str; 3]) -> Self {
         Self {
-            command_line: printable(&command_line),
+            command_line,
             languages: Some([rust.to_owned(), python.to_owned(), typescript.to_owned()]),
         }
     }
 
     /// Returns a remedy that is the same call in all languages.
-    fn called(command_line: String, call: &str) -> Self {
+    pub fn called(command_line: String, call: &str) -> Self {
         Self::worded(command_line, [call; 3])
     }
 
-    pub(crate) fn start(name: &str) -> Self {
+    /// Returns the remedy of a stopped sandbox.
+    pub fn start(name: &str) -> Self {
         Self::called(
             format!("start it with msb start {name}"),
             "start it with start()",
         )
     }
 
-    pub(crate) fn stop(name: &str) -> Self {
+    /// Returns the remedy of a running sandbox.
+    pub fn stop(name: &str) -> Self {
         Self::called(
             format!("stop it with msb stop {name}"),
             "stop it with stop()",
         )
     }
 
-    pub(crate) fn stop_keeping_files(name: &str) -> Self {
+    /// Returns the remedy of a running sandbox whose files are wanted.
+    pub fn stop_keeping_files(name: &str) -> Self {
         Self::called(
             format!("stop it with msb stop {name}; its files are kept"),
             "stop it with stop(); its files are kept",
         )
     }
 
-    pub(crate) fn stop_or_remove(name: &str) -> Self {
+    /// Returns the remedies of a running sandbox that is to be removed.
+    pub fn stop_or_remove(name: &str) -> Self {
         let words = "stop it with stop(), or kill and remove it with remove";
         Self::worded(
             format!("stop it with msb stop {name}, or kill and remove it with msb rm -f {name}"),
@@ -85,21 +87,24 @@ impl Hint {
         )
     }
 
-    pub(crate) fn unpause(name: &str) -> Self {
+    /// Returns the remedy of a paused sandbox.
+    pub fn unpause(name: &str) -> Self {
         Self::called(
             format!("continue it with msb unpause {name}"),
             "continue it with unpause()",
         )
     }
 
-    pub(crate) fn run_command(name: &str) -> Self {
+    /// Returns the remedy of a sandbox that is running already.
+    pub fn run_command(name: &str) -> Self {
         Self::called(
             format!("run a command in it with msb exec {name}"),
             "run a command in it with exec()",
         )
     }
 
-    pub(crate) fn prepare_for_snapshots(name: &str) -> Self {
+    /// Returns the remedies of a running sandbox whose disk is not prepared for snapshots.
+    pub fn prepare_for_snapshots(name: &str) -> Self {
         let words = |option| {
             format!(
                 "create the sandbox with {option}, which prepares its disk; or stop it with stop(), take the \
@@ -120,7 +125,8 @@ impl Hint {
         )
     }
 
-    pub(crate) fn list_snapshots(sandbox: &str) -> Self {
+    /// Returns the remedy of a snapshot that does not exist.
+    pub fn list_snapshots(sandbox: &str) -> Self {
         Self::worded(
             format!("list them with msb snapshot ls {sandbox}"),
             [
@@ -131,7 +137,8 @@ impl Hint {
         )
     }
 
-    pub(crate) fn take_snapshot(sandbox: &str) -> Self {
+    /// Returns the remedy of a sandbox without snapshots.
+    pub fn take_snapshot(sandbox: &str) -> Self {
         Self::worded(
             format!("take one with msb snapshot create {sandbox}"),
             [
@@ -142,7 +149,8 @@ impl Hint {
         )
     }
 
-    pub(crate) fn remove_snapshots() -> Self {
+    /// Returns the remedy of a disk with too many generations.
+    pub fn remove_snapshots() -> Self {
         let words = |of| {
             format!("remove snapshots with {of}.remove(), then merge the rest with {of}.merge()")
         };
@@ -157,7 +165,8 @@ impl Hint {
         )
     }
 
-    pub(crate) fn enlarge_disk(name: &str) -> Self {
+    /// Returns the remedy of a full writable disk.
+    pub fn enlarge_disk(name: &str) -> Self {
         Self::worded(
             format!("enlarge the disk with msb update --upper-size SIZE {name}"),
             [
@@ -168,7 +177,8 @@ impl Hint {
         )
     }
 
-    pub(crate) fn more_time_to_boot() -> Self {
+    /// Returns the remedy of a guest that did not answer in time.
+    pub fn more_time_to_boot() -> Self {
         Self::worded(
             "on a slow host, give it more time with --boot-timeout".to_owned(),
             [
@@ -178,27 +188,12 @@ impl Hint {
             ],
         )
     }
-
-    /// Returns the remedy of a kernel that cannot be used. The command line's is about the variable.
-    pub(crate) fn kernel(command_line: String) -> Self {
-        if !command_line.starts_with("set MSB_KERNEL") {
-            return command_line.into();
-        }
-        Self::worded(
-            command_line,
-            [
-                "give kernel() of the client's builder a kernel that exists, or leave it out; MSB_KERNEL names one, too",
-                "give Msb a kernel that exists, or leave it out; the variable MSB_KERNEL names one, too",
-                "give Msb a kernel that exists, or leave it out; the variable MSB_KERNEL names one, too",
-            ],
-        )
-    }
 }
 
 impl From<String> for Hint {
     fn from(text: String) -> Self {
         Self {
-            command_line: printable(&text),
+            command_line: text,
             languages: None,
         }
     }

@@ -1,0 +1,122 @@
+//! The conversions from errors of msb's other crates.
+
+use std::io;
+
+use diagnosis::{Diagnose, Diagnosis};
+
+use super::Error;
+
+/// Implements the conversion from errors, with a function that diagnoses them, and with the kind of those
+/// that have none.
+macro_rules! converted {
+    ($diagnosis:path; $($kind:ident: $($error:ty),+;)+) => {
+        $($(impl From<$error> for Error {
+            fn from(error: $error) -> Self {
+                let diagnosis = $diagnosis(&error).or_kind(diagnosis::ErrorKind::$kind);
+                Self::convert(error, &diagnosis)
+            }
+        })+)+
+    };
+}
+
+converted! {
+    Diagnose::diagnosis;
+    InternalError:
+        io::Error,
+        image_export::PushError,
+        image_export::SaveError,
+        image_store::DocumentsError,
+        image_store::OpenError,
+        image_store::FindError,
+        image_store::PruneError,
+        image_store::RemoveError,
+        image_store::TagError,
+        image_store::VerifyError,
+        oci_registry::LoginError,
+        msb_agent_protocol::ClientError,
+        msb_runtime::ApplyError,
+        msb_runtime::AtRestError,
+        msb_runtime::CommitError,
+        msb_runtime::CommittedError,
+        msb_runtime::ConnectError,
+        msb_runtime::CopyError,
+        msb_runtime::CreateError,
+        msb_runtime::DiffError,
+        msb_runtime::DiscardError,
+        msb_runtime::ExportError,
+        msb_runtime::FilesError,
+        msb_runtime::HomeError,
+        msb_runtime::ImportError,
+        msb_runtime::RemoveError,
+        msb_runtime::RenameError,
+        msb_runtime::RootDiskError,
+        msb_runtime::SnapshotError,
+        msb_runtime::TimelineError,
+        msb_runtime::UpdateError,
+        msb_runtime::VolumeError;
+    PullError:
+        image_import::PullError,
+        image_import::LoadError,
+        image_import::RepairError,
+        image_import::AddError;
+    StartError:
+        image_store::CheckError,
+        msb_runtime::StartError,
+        msb_runtime::KernelError,
+        msb_vmm::ChooseError;
+    InvalidArgument:
+        msb_runtime::MountError,
+        msb_agent_protocol::TooLong;
+}
+
+converted! {
+    Diagnosis::of_foreign;
+    InternalError:
+        serde_json::Error,
+        erofs_writer::DumpError,
+        erofs_writer::OpenError,
+        oci_image::ManifestError;
+    InvalidArgument:
+        msb_runtime::NoCommand,
+        msb_runtime::NoSignal,
+        msb_runtime::NoAuthorities,
+        msb_runtime::InvalidSnapshotName,
+        msb_runtime::InvalidVolumeName,
+        msb_runtime::UlimitError,
+        msb_runtime::network::InvalidPublish,
+        msb_runtime::network::InvalidRule,
+        msb_sandbox_model::InvalidGuestSettings,
+        msb_sandbox_model::InvalidHostname,
+        msb_sandbox_model::InvalidPidNamespace,
+        msb_sandbox_model::SysctlError,
+        msb_jail::UnknownStrictness,
+        oci_image::InvalidInstruction,
+        oci_image::InvalidPlatform,
+        oci_image::InvalidReference,
+        oci_layers::InvalidLimit,
+        oci_registry::RegistriesError;
+}
+
+impl From<msb_sandbox_model::InvalidSize> for Error {
+    fn from(error: msb_sandbox_model::InvalidSize) -> Self {
+        let diagnosis =
+            Diagnosis::of_foreign(&error).or_kind(diagnosis::ErrorKind::InvalidArgument);
+        let text = error.text().to_owned();
+        Self::convert(error, &diagnosis.detail("value", text))
+    }
+}
+
+impl From<oci_image::ChildConfigError> for Error {
+    fn from(error: oci_image::ChildConfigError) -> Self {
+        match error {
+            oci_image::ChildConfigError::Parent(error) => error.into(),
+            oci_image::ChildConfigError::Instruction(error) => error.into(),
+        }
+    }
+}
+
+impl From<std::convert::Infallible> for Error {
+    fn from(never: std::convert::Infallible) -> Self {
+        match never {}
+    }
+}
