@@ -134,6 +134,23 @@ fn trailers(status: &Status) -> Frame<Bytes> {
     Frame::trailers(trailers)
 }
 
+/// Returns the next frame that is not empty. The end of a body without trailers is an empty frame, too, and
+/// a peer gives a connection up on which it gets more than some frames that are empty and no end.
+fn poll_full_frame(
+    body: &mut Incoming,
+    context: &mut Context<'_>,
+) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    loop {
+        let frame = ready!(Pin::new(&mut *body).poll_frame(context));
+        let data = frame
+            .as_ref()
+            .and_then(|frame| frame.as_ref().ok()?.data_ref());
+        if data.is_none_or(|data| !data.is_empty()) {
+            return Poll::Ready(frame);
+        }
+    }
+}
+
 /// A client's inputs. An error ends them: the agent finds what was cut, and the client's
 /// disconnection is noticed at the answers.
 struct Inputs(Incoming);
@@ -146,7 +163,7 @@ impl hyper::body::Body for Inputs {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let frame = ready!(Pin::new(&mut self.0).poll_frame(context));
+        let frame = ready!(poll_full_frame(&mut self.0, context));
         let frame = frame.and_then(Result::ok).filter(Frame::is_data);
         Poll::Ready(frame.map(Ok))
     }
@@ -166,7 +183,7 @@ impl Answers {
         context: &mut Context<'_>,
         silence: &mut Silence,
     ) -> Poll<Option<Frame<Bytes>>> {
-        Poll::Ready(match Pin::new(&mut self.body).poll_frame(context) {
+        Poll::Ready(match poll_full_frame(&mut self.body, context) {
             Poll::Ready(Some(Ok(frame))) => Some(plain(frame)),
             Poll::Ready(Some(Err(error))) => Some(trailers(&Status::from_error(Box::new(error)))),
             Poll::Ready(None) => None,

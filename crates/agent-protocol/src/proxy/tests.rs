@@ -103,7 +103,10 @@ where
     poll_fn(|context| client.poll_ready(context))
         .await
         .expect("ready");
-    let mut request = Request::new(Body::empty());
+    let mut request = Request::new(Body::new(Frames {
+        frames: VecDeque::from([data(b"in"), data(b"")]),
+        ends: true,
+    }));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = Uri::from_static("http://client/msb.v1.Sandbox/Stat");
     request.headers_mut().extend(headers(&[("x-client", "1")]));
@@ -162,6 +165,23 @@ async fn the_agent_gets_the_path_and_no_metadata() {
     .await;
     let seen = String::from_utf8(data).expect("text");
     assert_eq!(seen, "http://sandbox/msb.v1.Sandbox/Stat content-type te");
+}
+
+#[tokio::test]
+async fn no_frame_of_inputs_is_empty_but_the_end() {
+    let (_, data, _) = passed(
+        async |request: Request<Incoming>| {
+            let (mut inputs, mut lengths) = (request.into_body(), String::new());
+            while let Some(input) = poll_fn(|cx| Pin::new(&mut inputs).poll_frame(cx)).await {
+                let input = input.expect("no error");
+                lengths += &format!("{} ", input.data_ref().map_or(0, Bytes::len));
+            }
+            answer([Frame::data(Bytes::from(lengths))], true)
+        },
+        forever,
+    )
+    .await;
+    assert_eq!(data, b"2 0 ");
 }
 
 #[tokio::test]
