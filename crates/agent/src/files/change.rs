@@ -28,7 +28,7 @@ pub(crate) fn remove(request: &RemoveRequest) -> Result<RemoveReply, Status> {
     let is_directory = || fs::symlink_metadata(path).map(|metadata| metadata.is_dir());
     let removed = match is_directory() {
         Ok(true) if request.recursive => fs::remove_dir_all(path),
-        Ok(true) => fs::remove_dir(path),
+        Ok(true) => Err(Errno::ISDIR.into()),
         Ok(false) => fs::remove_file(path),
         Err(error) => Err(error),
     };
