@@ -125,7 +125,10 @@ impl Sandbox {
             let signal: Option<StopSignal> = signal.as_deref().map(str::parse).transpose()?;
             let stored = handle.stored();
             let own = Duration::from_secs(stored.spec.stopping.timeout_s);
-            match stored.stop(grace.unwrap_or(own), signal).await {
+            let stopped = stored.stop(grace.unwrap_or(own), signal).await;
+            // A call on the old connection would fail as if it had been interrupted.
+            handle.disconnect().await;
+            match stopped {
                 Ok(true) => Ok(Stopped::Cleanly),
                 Ok(false) => Ok(Stopped::Killed),
                 Err(ConnectError::NotRunning { .. }) => Ok(Stopped::NotRunning),
@@ -140,7 +143,9 @@ impl Sandbox {
     /// [`NotRunning`](ErrorKind::NotRunning).
     pub fn kill(&self) -> Operation<()> {
         self.handle.change(Effect::End, move |handle| async move {
-            Ok(handle.stored().kill().await?)
+            let killed = handle.stored().kill().await;
+            handle.disconnect().await;
+            Ok(killed?)
         })
     }
 
