@@ -16,8 +16,8 @@ use crate::proxy::{PASSED_ON, Proxy};
 use crate::v1::sandbox_server::{self, Sandbox, SandboxServer};
 use crate::v1::supervisor_server::{self, Supervisor, SupervisorServer};
 
-/// The calls of the service `Sandbox` that the supervisor answers itself, as those of its own
-/// service with the same names.
+/// The calls of the service `Sandbox` that the supervisor answers with the calls of the same names in the
+/// service `Supervisor`.
 const ANSWERED: [&str; 4] = ["Hello", "Pause", "Unpause", "Shutdown"];
 
 /// The services of the supervisor. A call goes where its path names.

@@ -107,9 +107,6 @@ impl Origin {
         if let Some(network) = &mut network {
             network.publish.retain(|publish| !is_given(publish));
         }
-        let mut guest = source.guest.clone();
-        // A name that the source was given is in its files, and has to be replaced there.
-        guest.hostname = guest.hostname.and_then(|_| name.parse().ok());
         Ok(Spec {
             id,
             created_s: now_s(),
@@ -117,7 +114,7 @@ impl Origin {
             remove_when_stopped: false,
             removed_with_owner: false,
             last_snapshot_number: 0,
-            guest,
+            guest: source.guest.clone().for_copy(&name),
             network,
             name,
             ..source.clone()

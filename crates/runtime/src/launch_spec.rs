@@ -59,7 +59,6 @@ pub struct SupervisorConfig {
     /// The main command; its argv is empty if the sandbox has no main command.
     pub process: Process,
     /// The settings of the guest.
-    #[serde(default)]
     pub guest: GuestSettings,
     /// True if the main command waits until a client has attached to it.
     pub attached: bool,

@@ -98,6 +98,14 @@ impl GuestSettings {
         }
     }
 
+    /// Returns the settings for a copy of the sandbox that has this name. A hostname that the original was given is
+    /// in its files, and is replaced there by the copy's name.
+    #[must_use]
+    pub fn for_copy(mut self, name: &str) -> Self {
+        self.hostname = self.hostname.and_then(|_| name.parse().ok());
+        self
+    }
+
     /// Returns the word of the kernel's command line from which the guest's agent reads the settings, without
     /// the name of its variable. Settings that have their defaults are left out; `None` if all have.
     pub fn kernel_word(&self) -> Option<String> {
@@ -189,6 +197,14 @@ mod tests {
             matches!(error, InvalidGuestSettings::TooLong { .. }),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_copy_has_its_own_hostname_if_the_original_was_given_one() {
+        let copy = settings().for_copy("copy");
+        assert_eq!(copy.hostname, "copy".parse().ok());
+        assert_eq!(copy.pids, settings().pids);
+        assert_eq!(GuestSettings::default().for_copy("copy").hostname, None);
     }
 
     #[test]

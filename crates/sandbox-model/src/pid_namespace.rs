@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PidNamespace {
-    /// The sandbox's own, in which the main command is process 1.
+    /// The sandbox's own namespace, in which the main command is process 1.
     #[default]
     Private,
-    /// That of the virtual machine, in which msb's agent is process 1.
+    /// The namespace of the virtual machine, in which msb's agent is process 1.
     Host,
 }
 

@@ -103,7 +103,7 @@ impl LogsRequest {
         self
     }
 
-    /// Begins with so many last records.
+    /// Begins with this number of the last records.
     pub fn tail(mut self, records: usize) -> Self {
         self.options.tail = Some(records);
         self

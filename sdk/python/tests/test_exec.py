@@ -25,6 +25,12 @@ def forever(path):
     return ["/bin/sh", "-c", FOREVER.format(path=path)]
 
 
+def test_exit_codes_are_the_commands_own(sandbox):
+    codes = range(256) if count(0, 1) else [0, 1, 128, 255]
+    for code in codes:
+        assert sandbox.exec(["sh", "-c", f"exit {code}"]).exit_code == code
+
+
 def resident_bytes() -> int:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

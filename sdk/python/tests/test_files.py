@@ -20,6 +20,18 @@ def files(sandbox):
     return sandbox.files
 
 
+def test_names_are_any_bytes_but_nul_and_slash(files):
+    files.mkdir("/files/names")
+    names = [bytes([byte]) for byte in range(1, 256) if byte not in b"/."]
+    names = names if count(0, 1) else names[::16] + [b"\xff", b"\n"]
+    for name in names:
+        files.write(b"/files/names/" + name, name)
+    listed = {os.fsencode(info.name) for info in files.list("/files/names")}
+    assert listed == set(names)
+    for name in names:
+        assert files.read(b"/files/names/" + name) == name
+
+
 def test_streams_need_little_memory(sandbox, files):
     size = count(24, 100) << 20
     sandbox.shell(f"head -c {size} /dev/urandom > /files/big", check=True)

@@ -40,7 +40,7 @@ export class Files extends ReadableFiles {
     await this.#remote.call("files.mkdir", { ...options, path }, options);
   }
 
-  /** Removes a file or an empty directory. */
+  /** Removes a file; with `recursive` also a directory, with everything in it. */
   async remove(path: Text, options: RemoveFileOptions = {}): Promise<void> {
     const { force, ...others } = options;
     await this.#remote.call("files.remove", { ...others, path, missingOk: force }, options);

@@ -3,7 +3,7 @@
 //! The kernel passes words that it does not know to its first process as environment.
 
 use std::ffi::OsString;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use msb_sandbox_model::{GuestSettings, InvalidGuestWord};
 
@@ -16,6 +16,7 @@ const NAME_VARIABLE: &str = "msb_name";
 const DEFAULT_NAME: &str = "msb";
 
 static SETTINGS: OnceLock<GuestSettings> = OnceLock::new();
+static DEFAULTS: LazyLock<GuestSettings> = LazyLock::new(GuestSettings::default);
 
 /// Reads the settings. They may be used once this has returned.
 ///
@@ -23,13 +24,14 @@ static SETTINGS: OnceLock<GuestSettings> = OnceLock::new();
 /// If a setting is unknown or invalid: a guest without it might have too many rights.
 pub(super) fn read() -> Result<(), BootError> {
     let settings = parse(std::env::var_os(SETTINGS_VARIABLE))?;
-    SETTINGS.get_or_init(|| settings);
+    // They are read once, at the beginning of the boot.
+    let _ = SETTINGS.set(settings);
     Ok(())
 }
 
 /// Returns the settings; the defaults before they were read.
 pub(super) fn current() -> &'static GuestSettings {
-    SETTINGS.get_or_init(GuestSettings::default)
+    SETTINGS.get().unwrap_or(&DEFAULTS)
 }
 
 /// Returns the name of the sandbox.

@@ -236,11 +236,11 @@ impl Files {
         })
     }
 
-    /// Removes a file, or an empty directory.
+    /// Removes a file that is not a directory. [`RemoveOptions::recursive()`] removes a directory, too.
     ///
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound),
-    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory that is not empty.
+    /// [`InvalidArgument`](ErrorKind::InvalidArgument) for a directory.
     pub fn remove(&self, path: impl Into<Text>) -> Operation<()> {
         self.remove_with(path, RemoveOptions::default())
     }

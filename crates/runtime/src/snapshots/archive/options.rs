@@ -29,9 +29,6 @@ pub(super) fn imported(
     if spec.cpus > most.cpus {
         left_out.push(format!("the number of {} processors", spec.cpus));
     }
-    let mut guest = spec.guest;
-    // A name that the source was given is in its files, and has to be replaced there.
-    guest.hostname = guest.hostname.and_then(|_| name.parse().ok());
     let options = CreateOptions {
         image: spec.image,
         root_disk: None,
@@ -48,7 +45,7 @@ pub(super) fn imported(
         restart: spec.restart,
         lifetime: spec.lifetime,
         network: spec.network.map(|network| closed(network, &mut left_out)),
-        guest,
+        guest: spec.guest.for_copy(&name),
         stopping: spec.stopping,
         ready_for_snapshots: true,
         patches: Patches::default(),

@@ -128,8 +128,8 @@ class AsyncSandboxCommands:
     ) -> AsyncLogs:
         """Returns the log of the main command's output, or of the guest's console or the machine.
 
-        `follow=True` waits for more until the sandbox ends, and `tail` begins with so many last records. `since_s` and
-        `until_s` are seconds since the epoch.
+        `follow=True` waits for more until the sandbox ends, and `tail` is the number of the last records to begin
+        with. `since_s` and `until_s` are seconds since the epoch.
         """
         options = {
             "follow": follow,

@@ -61,7 +61,7 @@ class Files(ReadableFiles):
     def remove(
         self, path: Text, *, recursive: bool = False, missing_ok: bool = False
     ) -> None:
-        """Removes a file or an empty directory; with `recursive=True` a directory with everything in it."""
+        """Removes a file; with `recursive=True` also a directory, with everything in it."""
         options = {
             "path": _values.text(path),
             "recursive": recursive,

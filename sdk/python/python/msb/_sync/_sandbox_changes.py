@@ -101,9 +101,9 @@ class SandboxChanges:
     ) -> Applied:
         """Puts the changes of the sandbox into a directory of this host.
 
-        `from_path` is the sandbox's directory that `directory` stands for; its root by default. `base` is the sandbox,
-        snapshot or image that the sandbox is compared with; what it began with by default. With `snapshot` the changes
-        are those of a snapshot. `owner=True` applies owners, too, which takes root. With `dry_run=True` nothing is
+        The changes below `from_path`, the root by default, go into `directory`. `base` is the sandbox, snapshot or
+        image that the sandbox is compared with; what it began with by default. With `snapshot` the changes are those
+        of a snapshot. `owner=True` applies owners, too, which takes root. With `dry_run=True` nothing is
         written. A running sandbox is frozen, or refused, as by `diff`.
         `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
         out, and if there are includes, only the changes that one of them matches are taken.
