@@ -25,6 +25,7 @@ mod push;
 mod report;
 mod sandbox;
 mod snapshots;
+mod staged;
 mod timing;
 
 use std::path::PathBuf;
@@ -89,6 +90,8 @@ enum Benchmark {
     Exec(exec::Arguments),
     /// Measure snapshots, rollbacks and forks beside a copy of the disk
     Snapshots(snapshots::Arguments),
+    /// Measure staged directories: creation, work in a guest, review, apply, commands that are undone
+    Staged(staged::Arguments),
     /// Read, hash, decompress, hash and write an OCI layout's blobs: the bound of loading it
     #[command(hide = true)]
     Bound(image::BoundArguments),
@@ -130,7 +133,8 @@ fn measure(arguments: Arguments) -> Result<u8> {
         | Benchmark::Growth(_)
         | Benchmark::Image(_)
         | Benchmark::Push(_)
-        | Benchmark::Snapshots(_) => {}
+        | Benchmark::Snapshots(_)
+        | Benchmark::Staged(_) => {}
     }
     let msb = Msb::find(arguments.msb, arguments.home)?;
     interruptible(move || report(&arguments.benchmark, &msb))
@@ -146,6 +150,7 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Commit(arguments) => (commit::run(arguments, msb)?, &arguments.showing),
         Benchmark::Push(arguments) => (push::run(arguments, msb)?, &arguments.showing),
         Benchmark::Snapshots(arguments) => (snapshots::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Staged(arguments) => (staged::run(arguments, msb)?, &arguments.showing),
         Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),

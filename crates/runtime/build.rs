@@ -1,6 +1,7 @@
 //! Computes the id of this build, `MSB_BUILD`: the version and a digest of the sources of
-//! this crate and of the values in its files. Clients of a sandbox and its VMM process share both, and
-//! everything that they exchange in files. Neither a clock nor a path has a part in the id.
+//! this crate and of the crates whose values and records are in its files. Clients of a sandbox and the
+//! programs that they start share all of them, and everything that they exchange in files. Neither a
+//! clock nor a path has a part in the id.
 
 use std::error::Error;
 use std::ffi::OsString;
@@ -9,7 +10,12 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-const SOURCES: [&str; 2] = ["src", "../sandbox-model/src"];
+const SOURCES: [&str; 4] = [
+    "src",
+    "../sandbox-model/src",
+    "../machine-records/src",
+    "../sandbox-snapshots/src",
+];
 /// The bytes of the digest that are in the id.
 const ID_BYTES: usize = 8;
 

@@ -304,6 +304,7 @@ same kept "$msb" exec walk-3 cat /srv/tried
 gives 0 "$msb" rm -f walk-3
 json snapshots snapshot ls --format json
 json snapshots snapshot inspect walk-2@clean
+json commands history walk-2 --format json
 json snapshot-verify snapshot verify walk-2 --format json
 same 'intact   walk-2@clean' "$msb" snapshot verify walk-2@clean
 

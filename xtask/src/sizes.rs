@@ -10,8 +10,8 @@ use test_fixtures::paths;
 const FILE_MAX_LINES: usize = 500;
 /// The size limit of a crate's `src`, in lines, its unit tests included.
 const CRATE_MAX_LINES: usize = 12_000;
-/// Crates over the limit, and the size that each had when the limit was set. They only shrink.
-const OVER: [(&str, usize); 3] = [("runtime", 25_400), ("sdk", 18_800), ("cli", 13_900)];
+/// The crate over the limit, and the size that it had when the limit was set. It only shrinks.
+const OVER: [(&str, usize); 1] = [("sdk", 18_800)];
 
 /// Checks that no file and no crate is over its limit.
 pub(crate) fn check() -> Result<()> {

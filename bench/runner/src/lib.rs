@@ -20,6 +20,7 @@ mod random;
 mod round;
 mod samples;
 mod sizes;
+mod staged;
 mod workloads;
 
 pub use facts::facts;
@@ -30,3 +31,4 @@ pub use message::{
 };
 pub use round::run;
 pub use sizes::Sizes;
+pub use staged::{CycleTimes, cycle, time_program};

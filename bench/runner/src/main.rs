@@ -2,6 +2,8 @@
 //! run REQUEST` measures. Both print JSON. The request is also JSON, see
 //! `msb_bench_runner::Request`. `msb-bench-runner gaps FILE` writes to a file and answers each line of
 //! its input with the longest time in which no write ended; `msb-bench-runner nothing` ends at once.
+//! `msb-bench-runner time warm|cold DIRECTORY PROGRAM...` and `msb-bench-runner cycle DIRECTORY ROUND` do the
+//! work of `msb bench staged` and print the times as JSON.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -26,6 +28,19 @@ fn main() -> Result<()> {
             msb_bench_runner::measure_gaps(Path::new(file), &mut output, asked)
         }
         ["nothing"] => Ok(()),
-        _ => bail!("usage: msb-bench-runner facts ROOT | run REQUEST | gaps FILE | nothing"),
+        ["time", caches @ ("warm" | "cold"), directory, program @ ..] => {
+            let has_cold_caches = *caches == "cold";
+            let timed =
+                msb_bench_runner::time_program(Path::new(directory), has_cold_caches, program)?;
+            Ok(writeln!(output, "{}", serde_json::to_string(&timed)?)?)
+        }
+        ["cycle", directory, round] => {
+            let times = msb_bench_runner::cycle(Path::new(directory), round.parse()?)?;
+            Ok(writeln!(output, "{}", serde_json::to_string(&times)?)?)
+        }
+        _ => bail!(
+            "usage: msb-bench-runner facts ROOT | run REQUEST | gaps FILE | nothing | \
+             time warm|cold DIRECTORY PROGRAM... | cycle DIRECTORY ROUND"
+        ),
     }
 }

@@ -16,6 +16,7 @@ mod heartbeat;
 mod length;
 mod ownership;
 mod proxy;
+mod questions;
 mod roll_back;
 mod services;
 

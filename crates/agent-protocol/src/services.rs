@@ -115,7 +115,8 @@ mod tests {
     use super::*;
 
     /// The calls that only the supervisor makes.
-    const REFUSED: [&str; 5] = [
+    const REFUSED: [&str; 6] = [
+        "Ask",
         "FollowClock",
         "MountRoot",
         "PowerOff",

@@ -3,6 +3,7 @@
 //! It makes the sandbox's root of the image and the upper disk, then runs the host's commands until
 //! the host shuts the sandbox down. It is built static, and is the only program on the boot disk.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 mod boot;
@@ -18,6 +19,7 @@ mod guarded_file;
 mod init;
 mod pause;
 mod port;
+mod questions;
 mod reaper;
 mod remount;
 mod service;
@@ -31,8 +33,12 @@ const LAST_WORDS_TIME: std::time::Duration = std::time::Duration::from_millis(20
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os();
-    if arguments.next().is_some_and(|name| name == init::NAME) {
+    let name = arguments.next().unwrap_or_default();
+    if name == init::NAME {
         return init::run(arguments);
+    }
+    if Path::new(&name).file_name() == Some(questions::NAME.as_ref()) {
+        return questions::run(arguments);
     }
     let started_us = uptime::now_us();
     read_ahead();

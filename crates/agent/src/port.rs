@@ -7,6 +7,7 @@ use tokio::time::sleep;
 
 use crate::console;
 use crate::descriptor::Descriptor;
+use crate::questions::Questions;
 use crate::reaper::Reaper;
 use crate::service::{BootTimes, Service};
 
@@ -20,7 +21,9 @@ const GREETING_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Serves the host, and serves it again each time it disconnects and comes back.
 pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
-    let service = Service::new(Reaper::start()?, boot_times);
+    let questions = Questions::default();
+    tokio::spawn(questions.clone().serve());
+    let service = Service::new(Reaper::start()?, boot_times, questions);
     let device = find().await?;
     let mut last_failure = None;
     loop {

@@ -1,14 +1,14 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, DiskFailure, ExecInput, FollowClockReply, FollowClockRequest, FreezeEvent, FreezeInput,
-    GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply,
-    MakeDirectoryRequest, MountRootReply, MountRootRequest, PauseReply, PauseRequest,
-    PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply,
-    RemoveRequest, RenameReply, RenameRequest, ResizeReply, ResizeRequest, SetModeReply,
-    SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply, SignalRequest, StatReply,
-    StatRequest, StatsReply, StatsRequest, UnmountRootReply, UnmountRootRequest, UnpauseReply,
-    UnpauseRequest, WatchDisksRequest, WriteFileInput, WriteFileReply, exec_input, freeze_input,
-    put_archive_input, write_file_input,
+    AskEvent, AskInput, Chunk, DiskFailure, ExecInput, FollowClockReply, FollowClockRequest,
+    FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
+    MakeDirectoryReply, MakeDirectoryRequest, MountRootReply, MountRootRequest, PauseReply,
+    PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
+    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
+    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
+    SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply,
+    UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
+    WriteFileReply, exec_input, freeze_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use crate::figures;
 use crate::files::{self, Answers};
 use crate::freeze;
 use crate::pause;
+use crate::questions::Questions;
 use crate::reaper::Reaper;
 use crate::remount;
 use crate::shutdown;
@@ -39,14 +40,16 @@ pub(crate) struct Service {
     reaper: Reaper,
     running: Running,
     boot_times: BootTimes,
+    questions: Questions,
 }
 
 impl Service {
-    pub(crate) fn new(reaper: Reaper, boot_times: BootTimes) -> Self {
+    pub(crate) fn new(reaper: Reaper, boot_times: BootTimes, questions: Questions) -> Self {
         Self {
             reaper,
             running: Running::default(),
             boot_times,
+            questions,
         }
     }
 
@@ -231,6 +234,15 @@ impl Sandbox for Service {
         _: Request<WatchDisksRequest>,
     ) -> Result<Response<Self::WatchDisksStream>, Status> {
         Ok(Response::new(disk_failures::watch()))
+    }
+
+    type AskStream = Answers<AskEvent>;
+
+    async fn ask(
+        &self,
+        request: Request<Streaming<AskInput>>,
+    ) -> Result<Response<Self::AskStream>, Status> {
+        Ok(Response::new(self.questions.pass_on(request.into_inner())))
     }
 
     type FreezeStream = Answers<FreezeEvent>;

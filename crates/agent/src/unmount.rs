@@ -15,7 +15,7 @@ use rustix::process::{chdir, fchdir, pivot_root};
 use tokio::sync::oneshot;
 
 use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, own_mounts, written_devices};
-use crate::{console, trim};
+use crate::{console, questions, trim};
 
 /// The time that the kernel may take to release a disk.
 pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -103,6 +103,7 @@ fn leave_root() -> io::Result<()> {
     IS_LEFT.store(true, Ordering::Relaxed);
     chdir("/")?;
     own_mounts::close();
+    questions::close();
     Ok(unmount(OLD_ROOT, UnmountFlags::DETACH)?)
 }
 

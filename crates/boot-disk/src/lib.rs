@@ -20,8 +20,8 @@ static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent"));
 static AGENT_DIGEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/msb-agent.sha256"));
 
 /// The mount points of the agent, and of the sandbox's root at the end.
-const MOUNT_POINTS: [&str; 8] = [
-    "dev", "image", "old", "proc", "root", "shared", "sys", "upper",
+const MOUNT_POINTS: [&str; 9] = [
+    "dev", "image", "old", "proc", "root", "shared", "staged", "sys", "upper",
 ];
 
 /// Returns the identity of this build's boot disk in hexadecimal. It changes with the agent.

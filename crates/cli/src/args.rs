@@ -3,11 +3,11 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
-    apply, attach, bench, commit, completion, container_prune, cp, create, df, diff, discard,
-    doctor, exec, fork, fs, history, image, images, inspect, jobs, kill, limits, load, login,
-    logout, logs, maintain, man, network, pause, port, prune, ps, pull, push, rename, restart, rm,
-    rollback, run, save, share, snapshot, start, stats, stop, system_prune, tag, top, update,
-    version, vmm, volume, wait,
+    allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
+    create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
+    load, login, logout, logs, maintain, man, network, pause, port, prune, ps, pull, push, rename,
+    restage, restart, rm, rollback, run, save, share, snapshot, start, stats, stop, system_prune,
+    tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::internal::{MAINTAIN_COMMAND, NETWORK_COMMAND, SHARE_COMMAND, VMM_COMMAND};
 
@@ -70,8 +70,8 @@ pub(crate) enum Command {
     Save(save::Arguments),
     /// Add a name to an image
     Tag(tag::Arguments),
-    /// Show the steps that built an image
-    History(history::Arguments),
+    /// List the commands that were run in a sandbox, or the steps that built an image
+    History(command_history::Arguments),
     /// List images
     Images(images::Arguments),
     /// Inspect, verify and remove images
@@ -162,11 +162,19 @@ pub(crate) enum SandboxCommand {
     Commit(commit::Arguments),
     /// Undo file changes in a stopped sandbox
     Discard(discard::Arguments),
+    /// Change the rule of a path in a staged directory, and let its files in
+    Allow(allow::Arguments),
+    /// Answer the questions of a sandbox for hidden files
+    Asks(asks::Arguments),
+    /// Give a stopped sandbox the newer files of its staged directories
+    Restage(restage::Arguments),
     /// Take, list and remove snapshots of sandboxes
     #[command(alias = "snapshots")]
     Snapshot(snapshot::Arguments),
     /// Roll a sandbox back to a snapshot
     Rollback(rollback::Arguments),
+    /// Undo the last commands in a sandbox that have a snapshot
+    Undo(undo::Arguments),
     /// Create sandboxes from the files of another sandbox
     Fork(fork::Arguments),
     /// List, read and change a sandbox's files

@@ -86,7 +86,7 @@ fn named_by(command: &str, argument: &Arg) -> Option<Completed> {
         "IMAGE" | "NAME[:TAG]" => Some(Completed::Images),
         "IMAGE [COMMAND] [ARG]" => Some(Completed::ImageAlone),
         "VOLUME" => Some(Completed::Volumes),
-        "NAME" if command == "inspect" => Some(Completed::All),
+        "NAME" if ["inspect", "history"].contains(&command) => Some(Completed::All),
         _ => None,
     }
 }

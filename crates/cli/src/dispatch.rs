@@ -1,17 +1,17 @@
 //! The dispatch of the command that was typed.
 
-use msb_runtime::Timeline;
+use msb_machine_records::Timeline;
 
 use crate::args::{Arguments, Command, ContainerCommand, SandboxCommand, SystemCommand};
 use crate::commands::{
-    Context, apply, attach, bench, block_on, commit, completion, container_prune, cp, create, df,
-    diff, discard, doctor, exec, fork, fs, history, image, images, inspect, jobs, kill, limits,
-    load, login, logout, logs, maintain, man, network, pause, port, prune, ps, pull, push, rename,
-    restart, rm, rollback, run, save, share, snapshot, start, stats, stop, system_prune, tag, top,
-    update, version, vmm, volume, wait,
+    Context, allow, apply, asks, attach, bench, block_on, command_history, commit, completion,
+    container_prune, cp, create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect,
+    jobs, kill, limits, load, login, logout, logs, maintain, man, network, pause, port, prune, ps,
+    pull, push, rename, restage, restart, rm, rollback, run, save, share, snapshot, start, stats,
+    stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
-use crate::failure::Outcome;
 use crate::{args, environment, memory_limit};
+use msb_terminal::failure::Outcome;
 
 /// Runs the command that was typed.
 pub(crate) fn run(arguments: Arguments, timeline: Timeline) -> Outcome {
@@ -46,6 +46,9 @@ const fn uses_home(command: &Command) -> bool {
 /// Returns true if a command reads the disks of sandboxes, whose guests may have written any block of
 /// them.
 const fn reads_disks(command: &Command) -> bool {
+    if let Command::History(arguments) = command {
+        return arguments.reads_disks();
+    }
     let (Command::Sandbox(command) | Command::Container(ContainerCommand::Sandbox(command))) =
         command
     else {
@@ -57,6 +60,7 @@ const fn reads_disks(command: &Command) -> bool {
             | SandboxCommand::Apply(_)
             | SandboxCommand::Commit(_)
             | SandboxCommand::Discard(_)
+            | SandboxCommand::Restage(_)
             | SandboxCommand::Cp(_)
             | SandboxCommand::Fs(_)
     )
@@ -75,7 +79,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Sandbox(command) => dispatch_sandbox(context, command),
         Command::Save(arguments) => block_on(save::run(context, &arguments)),
         Command::Tag(arguments) => block_on(tag::run(context, &arguments)),
-        Command::History(arguments) => block_on(history::run(context, &arguments)),
+        Command::History(arguments) => block_on(command_history::run(context, &arguments)),
         Command::Images(arguments) => block_on(images::run(context, &arguments)),
         Command::Image(arguments) => block_on(image::run(context, &arguments)),
         Command::Rmi(arguments) => block_on(image::remove(context, &arguments)),
@@ -133,9 +137,13 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Apply(arguments) => block_on(apply::run(context, &arguments)),
         SandboxCommand::Commit(arguments) => block_on(commit::run(context, &arguments)),
         SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
+        SandboxCommand::Allow(arguments) => block_on(allow::run(context, &arguments)),
+        SandboxCommand::Asks(arguments) => block_on(asks::run(context, &arguments)),
+        SandboxCommand::Restage(arguments) => block_on(restage::run(context, &arguments)),
         SandboxCommand::Snapshot(arguments) => block_on(snapshot::run(context, &arguments)),
         SandboxCommand::Fork(arguments) => block_on(fork::run(context, &arguments)),
         SandboxCommand::Rollback(arguments) => block_on(rollback::run(context, &arguments)),
+        SandboxCommand::Undo(arguments) => block_on(undo::run(context, &arguments)),
         SandboxCommand::Fs(arguments) => block_on(fs::run(context, &arguments)),
         SandboxCommand::Stats(arguments) => block_on(stats::run(context, &arguments)),
         SandboxCommand::Update(arguments) => block_on(update::run(context, &arguments)),

@@ -4,7 +4,8 @@ use msb_jail::{JAIL_VARIABLE, Strictness};
 use oci_layers::Limits;
 
 use crate::commands::{VerifyPolicy, VmmName};
-use crate::{limits, output};
+use crate::limits;
+use msb_terminal::output;
 
 /// A variable, and the check of its value.
 type Setting = (&'static str, fn(&str) -> Result<(), String>);

@@ -3,8 +3,9 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::failure::printable;
-use crate::{docker, output};
+use crate::docker;
+use msb_terminal::failure::printable;
+use msb_terminal::output;
 
 /// Prints clap's result for this grammar in place of arguments. Returns true if the user asked for it, as with
 /// `--help`, and it was printed.

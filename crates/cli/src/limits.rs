@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use msb_sdk::Size;
 use oci_layers::{InvalidLimit, Limit, Limits};
 
-use crate::output;
+use msb_terminal::output;
 
 /// The environment variable that sets limits for all commands: values of `--limit`, separated by
 /// commas.

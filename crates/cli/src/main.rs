@@ -3,43 +3,27 @@
 mod args;
 mod commands;
 mod completion;
-mod confirm;
 mod dispatch;
 mod docker;
 mod environment;
-mod failure;
-mod foreign_output;
 mod help;
 mod image_pattern;
 mod internal;
-mod interrupt_counter;
-mod layer_bars;
 mod layer_compression;
 mod limits;
 mod man_pages;
 mod memory_limit;
 mod mount_options;
 mod option_values;
-mod output;
-mod password;
-mod progress;
-mod push_bars;
 mod reminder;
-mod signals;
-mod stdout_stream;
-mod streams;
-mod table;
-mod template;
-mod terminal;
-mod text_or_base64;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use args::Arguments;
 use clap::Parser as _;
-use failure::{EXIT_MSB_FAILED, Failure};
-use msb_runtime::{Mark, Timeline, TimelineError};
+use msb_machine_records::{Mark, Timeline, TimelineError};
+use msb_terminal::failure::{EXIT_MSB_FAILED, Failure};
 
 /// The environment variable that names a file for the timeline of a start.
 const TIMELINE_VARIABLE: &str = "MSB_TIMELINE";

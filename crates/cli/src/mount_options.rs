@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use msb_runtime::{Mount, Source, Target, VOLUME_BYTES};
+use msb_runtime::{Mount, Source, Staged, Target, VOLUME_BYTES};
 
-use crate::output::parse_size;
+use msb_terminal::output::parse_size;
 
-/// A value of `-v`: `HOST:GUEST[:ro]`, `NAME:GUEST[:ro]` or `GUEST`.
+/// A value of `-v`: `HOST:GUEST[:ro|staged]`, `NAME:GUEST[:ro]` or `GUEST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VolumeOption {
     pub(crate) mount: Mount,
@@ -38,20 +38,22 @@ impl FromStr for VolumeOption {
                 ));
             }
         };
-        let (mut read_only, mut has_label) = (false, false);
+        let (mut read_only, mut has_label, mut is_staged) = (false, false, false);
         for option in options.split(',') {
             match option {
                 "" => {}
                 "rw" => read_only = false,
                 "ro" => read_only = true,
                 "z" | "Z" => has_label = true,
+                "staged" => is_staged = true,
                 other => {
                     return Err(format!(
-                        "'{other}' is not an option of a volume: write ro or rw"
+                        "'{other}' is not an option of a volume: write ro, rw or staged"
                     ));
                 }
             }
         }
+        let source = if is_staged { staged(source)? } else { source };
         let mount = Mount {
             target: target(path)?,
             read_only,
@@ -79,6 +81,19 @@ fn named(source: &str) -> Result<Source, String> {
 fn bind(path: &str) -> Source {
     Source::Bind {
         directory: PathBuf::from(path),
+        rules: Vec::new(),
+    }
+}
+
+/// Returns the source as one that is staged.
+fn staged(source: Source) -> Result<Source, String> {
+    match source {
+        Source::Bind { directory, .. } => Ok(Source::Staged(Staged {
+            directory,
+            rules: Vec::new(),
+            default_rules: true,
+        })),
+        _ => Err("only a directory of the host can be staged: write ./DIR:PATH:staged".to_owned()),
     }
 }
 
@@ -103,6 +118,7 @@ struct Keys<'a> {
     source: Option<&'a str>,
     target: Option<&'a str>,
     read_only: bool,
+    is_staged: bool,
     size: Option<&'a str>,
     mode: Option<&'a str>,
 }
@@ -133,6 +149,11 @@ impl FromStr for MountOption {
                 ));
             }
         };
+        let source = if keys.is_staged {
+            staged(source)?
+        } else {
+            source
+        };
         Ok(Self(Mount {
             target: target(path)?,
             read_only: keys.read_only,
@@ -159,10 +180,14 @@ impl<'a> Keys<'a> {
                     keys.read_only = is_true(key, value)?;
                     continue;
                 }
+                "staged" => {
+                    keys.is_staged = is_true(key, value)?;
+                    continue;
+                }
                 _ => {
                     return Err(format!(
                         "'{pair}' is not a setting of a mount: write type=, source=, target=, \
-                         readonly, tmpfs-size= or tmpfs-mode="
+                         readonly, staged, tmpfs-size= or tmpfs-mode="
                     ));
                 }
             };

@@ -19,6 +19,15 @@ impl Diagnosis {
         }
         Self::default()
     }
+
+    /// Returns the diagnosis of an error of the host that concerns a named path.
+    pub fn of_path(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::new(ErrorKind::PathNotFound),
+            io::ErrorKind::AlreadyExists => Self::new(ErrorKind::PathExists),
+            _ => error.diagnosis().or_kind(ErrorKind::InvalidArgument),
+        }
+    }
 }
 
 /// A missing file has no kind: only the operation knows whose it is.

@@ -8,6 +8,7 @@
 //! existing file keeps its mode. A file that root makes in another user's directory is given to
 //! that user, who could not open it otherwise.
 
+mod allocation;
 mod clock;
 mod directory;
 mod file;
@@ -18,6 +19,7 @@ mod regular;
 mod socket;
 mod unfinished;
 
+pub use allocation::allocated_bytes;
 pub use clock::now_s;
 pub use directory::{create_directory, directory_of, ensure_directory, temporary_directory};
 pub use file::{create, create_new, open_or_create, temporary_file, unnamed_file};

@@ -17,6 +17,7 @@ mod log;
 mod network_process;
 mod probe;
 mod share_process;
+mod shared_rules;
 mod supervisor;
 mod vmm_process;
 

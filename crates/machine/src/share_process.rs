@@ -12,9 +12,12 @@ use std::process::{Command, Stdio};
 use fs_err as fs;
 use msb_jail::{Jail, JailError, Limits, renounce};
 use msb_runtime::{LaunchSpec, LaunchSpecError, SandboxPaths, VmmCommand, socket};
-use msb_share::{Entry, Kind, ShareError};
+use msb_share::{Entry, Kind, Permissions, ShareError};
 use msb_vmm::{DiskAccess, Share, ShareEntry, ShareKind, Shown};
+use path_rules::TooManyRules;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::shared_rules::SharedRules;
 
 /// The process of a share failed.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +40,9 @@ pub enum ShareProcessError {
         /// The number of the share, from 0.
         index: usize,
     },
+    /// A directory of the share has more rules than can be.
+    #[error(transparent)]
+    Rules(#[from] TooManyRules),
     /// The process cannot be confined, so it serves no guest.
     #[error("cannot confine the process of a shared directory")]
     Jail(#[from] JailError),
@@ -76,8 +82,15 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
         any_owner: true,
     };
     renounce(&limits, launch_spec.jail)?;
-    let entries: Vec<_> = entries.iter().map(served).collect();
-    let opened = msb_share::Share::open(&entries, *access == DiskAccess::ReadOnly)?;
+    let served: Vec<_> = entries.iter().map(served).collect();
+    let rules: Result<Vec<_>, _> = entries.iter().map(SharedRules::of).collect();
+    let rules = rules?;
+    let permissions = |index: usize| {
+        let rules: Option<SharedRules> = rules.get(index)?.clone();
+        rules.map(|rules| Box::new(rules) as Box<dyn Permissions>)
+    };
+    let is_read_only = *access == DiskAccess::ReadOnly;
+    let opened = msb_share::Share::open_with(&served, is_read_only, permissions)?;
     let jail = Jail::new(access.calls_to_serve());
     let jail = opened.paths().fold(jail, |jail, (path, kind)| {
         jail.with(

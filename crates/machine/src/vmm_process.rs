@@ -16,9 +16,10 @@ use std::time::Duration;
 
 use image_store::{FindError, ImageLease, OpenError, Store};
 use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
+use msb_machine_records::{Mark, Timeline, TimelineError};
 use msb_runtime::{
-    Home, LaunchSpec, LaunchSpecError, MachineLock, Mark, SandboxPaths, SupervisorConfig, Timeline,
-    TimelineError, VmmCommand, VolumeLockError, lock_volumes,
+    Home, LaunchSpec, LaunchSpecError, MachineLock, SandboxPaths, SupervisorConfig, VmmCommand,
+    VolumeLockError, lock_volumes,
 };
 use msb_vmm::{RunError, ServedDisk, Sockets, Vmm};
 use rustix::io::{FdFlags, fcntl_setfd};

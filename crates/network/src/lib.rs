@@ -31,6 +31,7 @@ mod network;
 mod own_address;
 mod packet;
 mod policy;
+mod port;
 mod ports;
 mod publish;
 mod published;
@@ -48,6 +49,7 @@ mod wire;
 
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
 pub use network::{Network, READY, ServeError};
+pub use port::{Host, InvalidPort, Port};
 pub use ports::{InvalidPorts, Ports};
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};

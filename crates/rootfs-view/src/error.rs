@@ -24,6 +24,9 @@ pub enum OpenError {
     /// The upper disk does not belong to a sandbox.
     #[error("the upper disk has no directory 'upper'")]
     NoUpper,
+    /// The image of staged directories lacks one of them.
+    #[error("the image of the staged directories lacks a directory of the sandbox")]
+    NoStaged,
     /// Two directories refer to the same directory of the image, which no kernel writes.
     #[error("the upper disk has a directory of the image twice, the second time at '{}'", .path.escape_ascii())]
     ShownTwice {

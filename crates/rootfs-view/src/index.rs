@@ -17,10 +17,11 @@ const INO32: u8 = 0x01;
 /// `FILEID_INO64_GEN`: a 64-bit inode number with its high half first, then a generation.
 const INO64: u8 = 0x81;
 
-/// Returns the upper inodes by the inode number of the lower file that each is a copy of.
-pub(crate) fn copies<D>(upper: &Tree<D>) -> Result<HashMap<u64, InodeId>, OpenError> {
+/// Returns the upper inodes by the inode number of the lower file that each is a copy of. `path` is the
+/// index's path on the upper disk.
+pub(crate) fn copies<D>(upper: &Tree<D>, path: &[u8]) -> Result<HashMap<u64, InodeId>, OpenError> {
     let mut copies = HashMap::new();
-    let index = upper.find(b"work/index");
+    let index = upper.find(path);
     let Some(names) = index.and_then(|index| upper.directory(index)) else {
         return Ok(copies);
     };

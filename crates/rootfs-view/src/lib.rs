@@ -17,6 +17,9 @@
 //! | other `trusted.overlay.*` | internal to overlayfs, not shown |
 //! | `trusted.overlay.overlay.*` | `trusted.overlay.*` that a nested overlayfs wrote |
 //!
+//! Staged directories of the host are overlays, too: the directory `staged/N` of the upper disk over the
+//! directory `N` of one EROFS image: [`View::open_staged`].
+//!
 //! A native root is an ext4 filesystem that has all of the sandbox's files itself, and the image is only the tree
 //! that it began with: [`View::open_native`].
 //!
@@ -31,9 +34,11 @@ mod error;
 mod image;
 mod index;
 mod layer;
+mod let_in;
 mod merge;
 mod origin;
 mod resolve;
+mod staged;
 mod view;
 
 pub use content::Content;

@@ -6,6 +6,7 @@ use crate::attributes::{
     is_metacopy, is_opaque, is_whiteout, may_hold_file_whiteouts, redirect, shown,
 };
 use crate::error::OpenError;
+use crate::staged::{StagedImage, last_name, names_of, plain};
 use crate::{Content, Origin, index};
 
 type UpperTree = Tree<ext4_writer::FileData>;
@@ -26,32 +27,57 @@ pub(crate) fn merge(
     lower: &LowerTree,
     numbers: &[u64],
 ) -> Result<Merged, OpenError> {
-    let upper_root = upper.find(b"upper").ok_or(OpenError::NoUpper)?;
-    if upper.directory(upper_root).is_none() {
-        return Err(OpenError::NoUpper);
-    }
-    let lower_root = (!is_opaque(&upper.inode(upper_root).metadata)).then(|| lower.root());
-    let mut merger = Merger {
-        upper,
-        lower,
-        tree: Tree::new(shown(&upper.inode(upper_root).metadata)),
-        origins: vec![Origin::upper(lower_root)],
-        from_upper: HashMap::new(),
-        from_lower: HashMap::new(),
-        copies: index::copies(upper)?,
-        numbers,
-        shown_lowers: HashSet::new(),
-        unmerged: Vec::new(),
-    };
+    let upper_root = upper_directory(upper, b"upper")?;
+    let lower_root = lower_root(upper, upper_root, lower.root());
+    let tree = Tree::new(shown(&upper.inode(upper_root).metadata));
+    let origins = vec![Origin::upper(lower_root)];
+    let mut merger = Merger::new(upper, (lower, numbers), tree, origins);
+    merger.copies = index::copies(upper, b"work/index")?;
     let root = merger.tree.root();
-    merger.enter(root, Some(upper_root), lower_root, b"/")?;
-    while let Some(pair) = merger.unmerged.pop() {
-        merger.fill(&pair)?;
+    merger.merge_at(root, upper_root, lower_root)?;
+    Ok(merger.finish())
+}
+
+/// Returns the tree of the staged directories: each is an overlay of a directory of the upper disk and one
+/// of the lower tree. `image` is the tree of the lower files with the same directories above.
+pub(crate) fn merge_staged(
+    upper: &UpperTree,
+    (lower, numbers): (&LowerTree, &[u64]),
+    image: &StagedImage,
+) -> Result<Merged, OpenError> {
+    let root = image.tree.root();
+    let tree = Tree::new(image.tree.inode(root).metadata.clone());
+    let mut merger = Merger::new(
+        upper,
+        (lower, numbers),
+        tree,
+        vec![Origin::upper(Some(root))],
+    );
+    for (index, mount) in image.mounts.iter().enumerate() {
+        let below = format!("staged/{index}");
+        let upper_root = upper_directory(upper, format!("{below}/upper").as_bytes())?;
+        merger.copies = index::copies(upper, format!("{below}/work/index").as_bytes())?;
+        merger.base = mount.directory;
+        let lower_root = lower_root(upper, upper_root, mount.directory);
+        let parent = merger.directories_above(image, &mount.target)?;
+        let directory = Inode::directory(shown(&upper.inode(upper_root).metadata));
+        let id = merger.add(directory, Origin::upper(lower_root));
+        merger.tree.link(parent, last_name(&mount.target)?, id);
+        merger.merge_at(id, upper_root, lower_root)?;
     }
-    Ok(Merged {
-        tree: merger.tree,
-        origins: merger.origins,
-    })
+    Ok(merger.finish())
+}
+
+/// Returns a directory of the upper disk.
+fn upper_directory(upper: &UpperTree, path: &[u8]) -> Result<InodeId, OpenError> {
+    let found = upper.find(path).ok_or(OpenError::NoUpper)?;
+    upper.directory(found).ok_or(OpenError::NoUpper)?;
+    Ok(found)
+}
+
+/// Returns the directory below an upper one; `None` if the upper one hides it.
+fn lower_root(upper: &UpperTree, upper_root: InodeId, lower_root: InodeId) -> Option<InodeId> {
+    (!is_opaque(&upper.inode(upper_root).metadata)).then_some(lower_root)
 }
 
 /// A directory of the result, with its upper and its lower directory.
@@ -77,9 +103,77 @@ struct Merger<'a> {
     /// Lower directories in the result. None may be there twice, which bounds the result.
     shown_lowers: HashSet<InodeId>,
     unmerged: Vec<Pair>,
+    /// The lower directory that absolute redirects start at.
+    base: InodeId,
 }
 
-impl Merger<'_> {
+impl<'a> Merger<'a> {
+    fn new(
+        upper: &'a UpperTree,
+        (lower, numbers): (&'a LowerTree, &'a [u64]),
+        tree: Tree<Content>,
+        origins: Vec<Origin>,
+    ) -> Self {
+        Self {
+            upper,
+            lower,
+            tree,
+            origins,
+            from_upper: HashMap::new(),
+            from_lower: HashMap::new(),
+            copies: HashMap::new(),
+            numbers,
+            shown_lowers: HashSet::new(),
+            unmerged: Vec::new(),
+            base: lower.root(),
+        }
+    }
+
+    fn finish(self) -> Merged {
+        Merged {
+            tree: self.tree,
+            origins: self.origins,
+        }
+    }
+
+    /// Fills a directory with what an upper and a lower directory make together, and all directories below.
+    fn merge_at(
+        &mut self,
+        id: InodeId,
+        upper: InodeId,
+        lower: Option<InodeId>,
+    ) -> Result<(), OpenError> {
+        self.enter(id, Some(upper), lower, b"/")?;
+        while let Some(pair) = self.unmerged.pop() {
+            self.fill(&pair)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the directory that a target is in. Missing directories are added, as `image` has them.
+    fn directories_above(
+        &mut self,
+        image: &StagedImage,
+        target: &[u8],
+    ) -> Result<InodeId, OpenError> {
+        let (mut parent, mut below) = (self.tree.root(), image.tree.root());
+        let names: Vec<&[u8]> = names_of(target).collect();
+        for name in names.iter().take(names.len().saturating_sub(1)) {
+            let found = image.tree.lookup(below, name);
+            below = found.ok_or(OpenError::NoStaged)?;
+            parent = match self.tree.lookup(parent, name) {
+                Some(known) => known,
+                None => {
+                    let metadata = image.tree.inode(below).metadata.clone();
+                    let added = self.add(Inode::directory(metadata), Origin::upper(Some(below)));
+                    self.tree.link(parent, plain(name)?, added);
+                    added
+                }
+            };
+        }
+        Ok(parent)
+    }
+
     /// Adds an inode to the result.
     fn add(&mut self, inode: Inode<Content>, origin: Origin) -> InodeId {
         self.origins.push(origin);
@@ -219,7 +313,7 @@ impl Merger<'_> {
             Some(path) => match path.strip_prefix(b"/") {
                 Some(path) => path
                     .split(|&byte| byte == b'/')
-                    .try_fold(self.lower.root(), |directory, name| {
+                    .try_fold(self.base, |directory, name| {
                         self.lower_child(directory, name)
                     }),
                 None => self.lower_child(beside?, path),

@@ -7,8 +7,10 @@ use fstree::{Directory, InodeId, ReadAt, Segment, Tree};
 use crate::content::segments;
 use crate::error::{ContentError, OpenError, ResolveError};
 use crate::image::shown_image;
-use crate::merge::{Merged, merge};
+use crate::let_in::Given;
+use crate::merge::{Merged, merge, merge_staged};
 use crate::resolve::resolve;
+use crate::staged::StagedImage;
 use crate::{Content, Origin};
 
 /// Opens the disk of a sandbox, whose guest may have written any block of it.
@@ -35,6 +37,8 @@ pub struct View<R> {
     lower: erofs_writer::Image<R>,
     layers: Vec<R>,
     image: Tree<Content>,
+    /// The tree that the sandbox began with; `None` if it is that of the image.
+    base: Option<Tree<Content>>,
     /// `None` if the view is of an image alone.
     sandbox: Option<Above<R>>,
 }
@@ -75,7 +79,48 @@ impl<R: ReadAt> View<R> {
             lower,
             layers,
             image: shown_image(lower_tree),
+            base: None,
             sandbox: Some(Above { upper, merged }),
+        })
+    }
+
+    /// Reads all metadata of the staged directories of a sandbox: of the upper disk, and of the image that has
+    /// the directories' files as they were when they were staged. `targets` are the paths in the sandbox, in
+    /// the order of the image's directories. The view shows each at its path, and nothing else. The metadata
+    /// of the upper disk takes about `metadata_bytes` of memory at most.
+    ///
+    /// # Errors
+    /// If a disk cannot be read, or does not have these directories.
+    pub fn open_staged(
+        upper: R,
+        image: R,
+        targets: &[Vec<u8>],
+        metadata_bytes: u64,
+    ) -> Result<Self, OpenError> {
+        let upper = open_disk(upper, metadata_bytes)?;
+        let lower = erofs_writer::Image::open(image).map_err(OpenError::Lower)?;
+        let upper_tree = upper.read_tree().map_err(read_error)?;
+        let (lower_tree, numbers) = lower.read_numbered_tree().map_err(OpenError::ReadLower)?;
+        let image = StagedImage::new(shown_image(lower_tree.clone()), targets)?;
+        let merged = merge_staged(&upper_tree, (&lower_tree, &numbers), &image)?;
+        Ok(Self {
+            lower,
+            layers: Vec::new(),
+            image: image.tree,
+            base: None,
+            sandbox: Some(Above { upper, merged }),
+        })
+    }
+
+    /// Reads all metadata of an image of staged directories, without an upper disk. See [`View::open_staged`].
+    ///
+    /// # Errors
+    /// If the image cannot be read, or does not have these directories.
+    pub fn open_staged_image(image: R, targets: &[Vec<u8>]) -> Result<Self, OpenError> {
+        let view = Self::open_image(image, Vec::new())?;
+        Ok(Self {
+            image: StagedImage::new(view.image, targets)?.tree,
+            ..view
         })
     }
 
@@ -115,6 +160,7 @@ impl<R: ReadAt> View<R> {
             lower,
             layers,
             image: shown_image(tree),
+            base: None,
             sandbox: None,
         })
     }
@@ -146,6 +192,12 @@ impl<R: ReadAt> View<R> {
     /// Returns the tree of the image's files, as an empty upper disk would show it.
     pub const fn image(&self) -> &Tree<Content> {
         &self.image
+    }
+
+    /// Returns the tree that the sandbox's changes are compared with: that of the image, and the files that were
+    /// [let in](View::let_in). Inodes of the image keep their identifiers, and the others have higher ones.
+    pub fn base(&self) -> &Tree<Content> {
+        self.base.as_ref().unwrap_or(&self.image)
     }
 
     /// Returns the disks that an inode of [`View::tree`] comes from.
@@ -217,5 +269,34 @@ impl<R: ReadAt> View<R> {
             }
             (Content::Upper(_), None) | (Content::Lost { .. }, _) => Err(ContentError::Lost),
         }
+    }
+}
+
+impl<R: ReadAt + Clone> View<R> {
+    /// Adds files of the host to [`View::base`] that were let into staged directories. Each image has a directory
+    /// for each of `targets`, as the image of the staged directories has, with the files that were let in
+    /// together; a later one goes before an earlier one. A file that the sandbox does not have is not added.
+    ///
+    /// # Errors
+    /// If an image cannot be read, or does not have these directories.
+    pub fn let_in(&mut self, images: Vec<R>, targets: &[Vec<u8>]) -> Result<(), OpenError> {
+        let Some(above) = &self.sandbox else {
+            return Ok(());
+        };
+        let mut base = self.image.clone();
+        for image in images {
+            let opened = erofs_writer::Image::open(image.clone()).map_err(OpenError::Lower)?;
+            let tree = opened.read_tree().map_err(OpenError::ReadLower)?;
+            let tree = StagedImage::new(shown_image(tree), targets)?.tree;
+            self.layers.push(image);
+            let device = u16::try_from(self.layers.len()).map_err(|_| OpenError::NoStaged)?;
+            let given = Given {
+                tree: &tree,
+                device,
+            };
+            given.add_to(&mut base, &above.merged);
+        }
+        self.base = Some(base);
+        Ok(())
     }
 }

@@ -6,7 +6,10 @@ const THREADS: usize = 16;
 
 /// Does work that waits for syncs on each item, several at once. All of it has ended when the first error
 /// is returned.
-pub(crate) fn each_at_once<T: Sync, E: Send>(
+///
+/// # Errors
+/// The first error of an item, in their order.
+pub fn each_at_once<T: Sync, E: Send>(
     items: &[T],
     work: impl Fn(&T) -> Result<(), E> + Sync,
 ) -> Result<(), E> {

@@ -14,7 +14,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// The sharing of a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Other holders of a shared lock are possible.
     Shared,
     /// No other holder is possible.
@@ -22,7 +22,10 @@ pub(crate) enum Kind {
 }
 
 /// Waits until the lock is free, and takes it.
-pub(crate) fn wait(file: &File, kind: Kind) -> io::Result<()> {
+///
+/// # Errors
+/// If the lock cannot be taken.
+pub fn wait(file: &File, kind: Kind) -> io::Result<()> {
     let operation = match kind {
         Kind::Shared => FlockOperation::LockShared,
         Kind::Exclusive => FlockOperation::LockExclusive,
@@ -31,7 +34,10 @@ pub(crate) fn wait(file: &File, kind: Kind) -> io::Result<()> {
 }
 
 /// Returns true if the lock was free and is now taken.
-pub(crate) fn try_once(file: &File, kind: Kind) -> io::Result<bool> {
+///
+/// # Errors
+/// If the lock cannot be taken.
+pub fn try_once(file: &File, kind: Kind) -> io::Result<bool> {
     let operation = match kind {
         Kind::Shared => FlockOperation::NonBlockingLockShared,
         Kind::Exclusive => FlockOperation::NonBlockingLockExclusive,
@@ -44,7 +50,10 @@ pub(crate) fn try_once(file: &File, kind: Kind) -> io::Result<bool> {
 }
 
 /// Returns true if the lock is now taken. Probes that hold it for a moment are waited for.
-pub(crate) fn try_for_a_moment(file: &File, kind: Kind) -> io::Result<bool> {
+///
+/// # Errors
+/// If the lock cannot be taken.
+pub fn try_for_a_moment(file: &File, kind: Kind) -> io::Result<bool> {
     for _ in 0..LOOKS {
         if try_once(file, kind)? {
             return Ok(true);

@@ -10,10 +10,10 @@ use fs_err as fs;
 use fstree::{Extent, FileData, Tree};
 use generations::{Base, BaseError, BlockFile, FileBlocks, FileRun};
 use image_store::StoredImage;
+use msb_patches::{NewFile, Patched, Patches};
 use rootfs_view::Content;
 
-use crate::patches::{NewFile, OwnMounts, Patched, Patches};
-use crate::sandbox::{AdoptError, NewDisk, SandboxPaths, UpperPool, upper_options};
+use crate::sandbox::{AdoptError, NewDisk, SandboxPaths, UpperPool, own_mounts, upper_options};
 use crate::{Home, Sandbox, Spec, UpperError};
 
 /// A failure to make the disk of a native root.
@@ -146,7 +146,7 @@ fn native_tree(
         stored.push(content);
         Ok::<_, Infallible>(NewFile::Bytes(Vec::new()))
     });
-    let patched = Patched::new(wanted, patches, OwnMounts::new(spec), spec.created_s)?;
+    let patched = Patched::new(wanted, patches, own_mounts(spec), spec.created_s)?;
     // The image's files come first in the arena, and none of them is changed: new ones are added.
     let mut stored = stored.into_iter();
     let Ok(tree) = patched.tree.try_map(|new| {

@@ -1,6 +1,6 @@
 /// Returns true if a name is plain enough for a host, a directory and a command line.
 /// It has 1 to `length_max` letters, digits, `-`, `_` or `.`, and begins with a letter or digit.
-pub(crate) fn is_plain_name(name: &str, length_max: usize) -> bool {
+pub fn is_plain_name(name: &str, length_max: usize) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let begins_well = name.starts_with(|first: char| first.is_ascii_alphanumeric());
     begins_well && name.len() <= length_max && name.bytes().all(is_plain)

@@ -6,7 +6,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 ///
 /// # Errors
 /// If the host's kernel returns too few.
-pub(crate) fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
+pub fn random<const LENGTH: usize>() -> io::Result<[u8; LENGTH]> {
     let mut bytes = [0; LENGTH];
     let filled = getrandom(&mut bytes, GetRandomFlags::empty())?;
     if filled == LENGTH {

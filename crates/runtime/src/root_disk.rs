@@ -238,7 +238,10 @@ impl Sandbox {
     }
 
     /// Checks that the sandbox's root is an overlay, whose upper disk has the changes to its image.
-    pub(crate) fn check_has_overlay(&self) -> Result<(), NoOverlay> {
+    ///
+    /// # Errors
+    /// If it has no overlay.
+    pub fn check_has_overlay(&self) -> Result<(), NoOverlay> {
         self.check_has_image()?;
         if self.spec.native_root {
             let name = self.spec.name.clone();

@@ -27,11 +27,14 @@ mod guest_settings;
 mod hostname;
 pub mod kernel_word;
 mod lifetime;
+mod mode_change;
 mod pid_namespace;
 mod restart;
 mod size;
+mod stop_signal;
 mod sysctl;
 mod sysctls;
+mod undo_limit;
 
 pub use defaults::{
     CPUS_DEFAULT_MAX, DISK_DEFAULT, DISK_DEFAULT_TEXT, MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT,
@@ -41,8 +44,11 @@ pub use guest_settings::{
 };
 pub use hostname::{Hostname, InvalidHostname};
 pub use lifetime::Lifetime;
+pub use mode_change::{InvalidMode, ModeChange};
 pub use pid_namespace::{InvalidPidNamespace, PidNamespace};
 pub use restart::Restart;
 pub use size::{InvalidSize, Size};
+pub use stop_signal::{NoSignal, StopSignal};
 pub use sysctl::{Sysctl, SysctlError};
 pub use sysctls::Sysctls;
+pub use undo_limit::{InvalidUndoLimit, UndoLimit};

@@ -65,6 +65,18 @@ fn unknown_operations_fields_and_settings_are_refused_by_name() {
             "InvalidArgument",
             "bogus",
         ),
+        (
+            "sandboxes.create",
+            r#"{"image":"a","mounts":[{"type":"staged","source":"/a","target":"/b","rules":["c"]}]}"#,
+            "InvalidArgument",
+            "mounts of sandboxes.create",
+        ),
+        (
+            "sandboxes.create",
+            r#"{"image":"a","mounts":[{"type":"staged","source":"/a","target":"/b","rules":["c"]}]}"#,
+            "InvalidArgument",
+            "'c' is not a rule: write PATH=STATE",
+        ),
         ("sandboxes.get", "[]", "InvalidArgument", "object"),
         ("sandboxes.get", "{}", "InvalidArgument", "name"),
         ("exec", "{}", "InternalError", "exec"),

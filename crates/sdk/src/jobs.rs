@@ -5,6 +5,7 @@ use msb_runtime::JobCondition;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::message;
+use crate::history::Recording;
 use crate::operation::blocking;
 use crate::sandboxes::Handle;
 use crate::{
@@ -188,9 +189,14 @@ pub(crate) fn start(handle: Arc<Handle>, options: ExecOptions) -> Operation<Job>
             return Err(Error::invalid(message));
         }
         let exec = message(&handle.stored().spec.process, &options)?;
-        match handle.connect().await?.start_job(exec).await {
-            Ok(id) => Ok(Job { handle, id }),
-            Err(error) => Err(handle.explain(error).await),
+        let mut client = handle.connect().await?;
+        let recording = Recording::begin(&handle, &client, &options).await?;
+        match client.start_job(exec).await {
+            Ok(id) => {
+                recording.runs_as_job(id).await;
+                Ok(Job { handle, id })
+            }
+            Err(error) => Err(recording.failed(handle.explain(error).await).await),
         }
     })
 }

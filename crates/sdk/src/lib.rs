@@ -34,7 +34,6 @@
 
 mod apply;
 mod cancellation;
-mod cleanup;
 mod client;
 mod commit;
 mod diff;
@@ -42,6 +41,7 @@ mod doctor;
 mod error;
 mod exec;
 mod files;
+mod history;
 mod images;
 mod inspect;
 mod jobs;
@@ -52,6 +52,7 @@ mod names;
 mod network;
 mod operation;
 mod program;
+mod questions;
 mod sandboxes;
 mod send;
 mod settings;
@@ -71,11 +72,15 @@ mod volumes;
 pub use bytes::Bytes;
 pub use msb_sandbox_model::{
     DISK_DEFAULT, DISK_DEFAULT_TEXT, GuestSettings, Hostname, InvalidGuestSettings,
-    InvalidHostname, InvalidPidNamespace, InvalidSize, Lifetime, MEMORY_DEFAULT,
-    MEMORY_DEFAULT_TEXT, PidNamespace, Restart, Size, Sysctl, SysctlError, Sysctls,
+    InvalidHostname, InvalidMode, InvalidPidNamespace, InvalidSize, InvalidUndoLimit, Lifetime,
+    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, Sysctl,
+    SysctlError, Sysctls, UndoLimit,
 };
 
-pub use apply::{Applied, AppliedChange, ApplyOptions, MarkedChange};
+pub use apply::{
+    Applied, AppliedChange, AppliedDirectory, ApplyChoice, ApplyOptions, ApplyPlan, MarkedChange,
+    PlannedChange, RefusedChange, TextHunk,
+};
 pub use client::{Msb, MsbBuilder};
 pub use commit::{CommitOptions, Committed};
 pub use diff::{
@@ -87,8 +92,9 @@ pub use error::{Error, ErrorKind, Face};
 pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
 pub use files::{
     Copied, CopyOptions, FileInfo, FileStream, FileType, FileUpload, Files, MkdirOptions,
-    ModeChange, ReadOptions, RemoveOptions, TarUpload, WriteOptions,
+    ReadOptions, RemoveOptions, TarUpload, WriteOptions,
 };
+pub use history::{ChangeCounts, CommandRecord, History, HistoryOptions, UndoOptions, Undone};
 pub use images::{
     DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
     LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PruneOptions, Pruned, PrunedImage,
@@ -100,9 +106,11 @@ pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};
 pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
+pub use msb_runtime::{Rule, RuleState};
 pub use names::Names;
-pub use network::{Host, Network, NetworkMode, Port, TransportProtocol};
+pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
+pub use questions::{Allowed, Question, QuestionAnswer, QuestionEvent, Questions};
 pub use sandboxes::{
     BranchOptions, Changes, CopyIn, Force, ForkOptions, HostName, MainCommand, NamePattern,
     NewDirectory, RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter,
@@ -111,7 +119,7 @@ pub use sandboxes::{
 pub use settings::{Jail, Maintenance, Settings, VmmChoice};
 pub use snapshot_archives::ImportOptions;
 pub use snapshots::{
-    SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, Snapshots,
+    SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots,
     VerifiedSnapshot,
 };
 pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};

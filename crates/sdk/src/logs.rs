@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use msb_runtime::{LogReader, LogStream, Sandbox as StoredSandbox, TextLog};
+use msb_machine_records::{LogReader, LogStream, TextLog};
+use msb_runtime::Sandbox as StoredSandbox;
+use questions::Records;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
@@ -49,6 +51,8 @@ pub enum LogSource {
     Console,
     /// The messages of the virtual machine's process, since the last start.
     Machine,
+    /// The questions of the guest and their ends, as JSON.
+    Asks,
 }
 
 /// A line of a log, or a part of a long one.
@@ -226,6 +230,7 @@ struct Log {
 enum Source {
     Output(Box<LogReader>),
     Text(Box<TextLog>),
+    Asks(Box<Records>),
 }
 
 /// Records that were read together.
@@ -248,6 +253,7 @@ impl Log {
         let source = match (options.source, options.job) {
             (LogSource::Console, _) => Source::Text(Box::new(ending_here(sandbox.console()?)?)),
             (LogSource::Machine, _) => Source::Text(Box::new(ending_here(sandbox.machine_log()?)?)),
+            (LogSource::Asks, _) => Source::Asks(Box::new(Records::open(&sandbox.files.asks())?)),
             (LogSource::Output, None) => Source::Output(Box::new(sandbox.output()?)),
             (LogSource::Output, Some(id)) => {
                 let name = &sandbox.spec.name;
@@ -326,7 +332,7 @@ impl Log {
                 log.go_on();
                 true
             }
-            Source::Text(_) | Source::Output(_) => false,
+            Source::Text(_) | Source::Output(_) | Source::Asks(_) => false,
         }
     }
 
@@ -334,13 +340,20 @@ impl Log {
     fn rest(&mut self) -> Option<LogRecord> {
         match &mut self.source {
             Source::Text(log) => log.rest().map(|line| of_text(&line)),
-            Source::Output(_) => None,
+            Source::Output(_) | Source::Asks(_) => None,
         }
     }
 
     fn record(&mut self) -> Result<Option<LogRecord>, Error> {
         match &mut self.source {
             Source::Text(log) => Ok(log.next_line()?.map(|line| of_text(&line))),
+            Source::Asks(records) => Ok(match records.next_record()? {
+                Some(record) => Some(LogRecord {
+                    time_ns: Some(record.time_ns),
+                    ..of_text(&serde_json::to_string(&record)?)
+                }),
+                None => None,
+            }),
             Source::Output(reader) => loop {
                 let Some(record) = reader.next_record()? else {
                     return Ok(None);

@@ -5,7 +5,8 @@
 
 use std::process::Stdio;
 
-use msb_runtime::{Sandbox as StoredSandbox, SnapshotError};
+use msb_runtime::Sandbox as StoredSandbox;
+use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError};
 use tokio::process::Command;
 
 use crate::operation::blocking;
@@ -21,27 +22,34 @@ impl Shared {
         self.maintain_if(sandbox, |_| Ok(true)).await;
     }
 
+    /// Does the same after the snapshot before a command, unless a process does so already: it sees this
+    /// snapshot, too. There may be many commands in a second.
+    pub(crate) async fn maintain_after_command(&self, sandbox: &StoredSandbox) {
+        self.maintain_if(sandbox, |sandbox| Ok(!sandbox.takes_digests()?))
+            .await;
+    }
+
     /// Begins to merge if a disk that was just cut has many generations.
     pub(crate) async fn maintain_after_cut(&self, sandbox: &StoredSandbox) {
-        self.maintain_if(sandbox, StoredSandbox::has_many_generations_after_cut)
+        self.maintain_if(sandbox, SandboxSnapshots::has_many_generations_after_cut)
             .await;
     }
 
     /// Begins to merge if a disk has many generations, of which a snapshot was just removed.
     pub(crate) async fn maintain_after_removal(&self, sandbox: &StoredSandbox) {
-        self.maintain_if(sandbox, StoredSandbox::has_many_generations)
+        self.maintain_if(sandbox, SandboxSnapshots::has_many_generations)
             .await;
     }
 
     async fn maintain_if(
         &self,
         sandbox: &StoredSandbox,
-        is_needed: fn(&StoredSandbox) -> Result<bool, SnapshotError>,
+        is_needed: fn(&SandboxSnapshots) -> Result<bool, SnapshotError>,
     ) {
         if self.settings().maintenance.unwrap_or_default() == Maintenance::Off {
             return;
         }
-        let looked_at = sandbox.clone();
+        let looked_at = SandboxSnapshots::new(sandbox.clone());
         // What was asked for is done. What does not begin here, `msb snapshot verify` and `msb snapshot prune` do,
         // and tell why they cannot.
         if matches!(blocking(move || is_needed(&looked_at)).await, Ok(true)) {

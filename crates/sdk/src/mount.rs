@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use msb_runtime::{Rule, Staged};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Error, IntoSize, Size};
 
@@ -39,6 +41,19 @@ pub struct Mount {
     /// True if programs can be run from memory.
     #[serde(default)]
     pub exec: bool,
+    /// The rules of the files of a directory of the host; their paths are relative to it. In JSON, a rule is text,
+    /// `PATH=STATE`, or an object with `path` and `state`. Under QEMU, rules of a shared directory hold at each
+    /// access: `write-ask` is as `read-only` there, and `ask` as `hide`.
+    #[serde(
+        default,
+        deserialize_with = "rules",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub rules: Vec<Rule>,
+    /// False if the default rules of staged directories do not count: they hide secrets, and keep changes back
+    /// that make programs of the host run commands.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub default_rules: bool,
 }
 
 /// The kind of a mount's source.
@@ -48,6 +63,9 @@ pub struct Mount {
 pub enum MountKind {
     /// A directory or a file of the host.
     Bind,
+    /// A directory of the host as it is when the sandbox is created. The sandbox's changes stay in the sandbox
+    /// until they are applied.
+    Staged,
     /// A volume with a name, or one without that is removed with the sandbox.
     Volume,
     /// Memory of the guest, empty at each start.
@@ -64,6 +82,8 @@ impl Mount {
             size: None,
             mode: None,
             exec: false,
+            rules: Vec::new(),
+            default_rules: true,
         }
     }
 
@@ -71,6 +91,37 @@ impl Mount {
     /// working directory of this process.
     pub fn bind(source: impl Into<String>, target: impl Into<String>) -> Self {
         Self::new(MountKind::Bind, Some(source.into()), target)
+    }
+
+    /// Returns a mount of a directory of the host as it is when the sandbox is created. The sandbox's changes
+    /// stay in the sandbox until [`Sandbox::apply_staged`](crate::Sandbox::apply_staged) puts them into the
+    /// directory.
+    ///
+    /// ```
+    /// use msb_sdk::Mount;
+    ///
+    /// let work = Mount::staged(".", "/work").rule("target=hide")?.rule("docs=read-only")?;
+    /// assert_eq!(work.rules.len(), 2);
+    /// # Ok::<(), msb_sdk::Error>(())
+    /// ```
+    pub fn staged(source: impl Into<String>, target: impl Into<String>) -> Self {
+        Self::new(MountKind::Staged, Some(source.into()), target)
+    }
+
+    /// Adds a rule for files of a directory of the host, `PATH=STATE`. The path is relative to the directory.
+    ///
+    /// # Errors
+    /// Text that is not a rule.
+    pub fn rule(mut self, rule: &str) -> Result<Self, Error> {
+        self.rules.push(rule.parse::<Rule>()?);
+        Ok(self)
+    }
+
+    /// Leaves the default rules of a staged directory out.
+    #[must_use]
+    pub fn without_default_rules(mut self) -> Self {
+        self.default_rules = false;
+        self
     }
 
     /// Returns a mount of a named volume, which is created if it does not exist.
@@ -125,7 +176,7 @@ impl Mount {
             let message = format!("the mount at {}: mode and exec are for tmpfs", target());
             return Err(Error::invalid(message));
         }
-        let needs_no_size = self.kind == MountKind::Bind
+        let needs_no_size = matches!(self.kind, MountKind::Bind | MountKind::Staged)
             || (self.kind == MountKind::Volume && self.source.is_some());
         if needs_no_size && self.size.is_some() {
             let message = format!(
@@ -134,9 +185,24 @@ impl Mount {
             );
             return Err(Error::invalid(message));
         }
+        let takes_rules = matches!(self.kind, MountKind::Staged | MountKind::Bind);
+        let has_defaults = self.default_rules || self.kind == MountKind::Staged;
+        if !(has_defaults && (takes_rules || self.rules.is_empty())) {
+            let message = format!(
+                "the mount at {}: rules are for directories of the host, and default rules for staged ones",
+                target()
+            );
+            return Err(Error::invalid(message));
+        }
         match (self.kind, &self.source) {
+            (MountKind::Staged, Some(path)) => Ok(msb_runtime::Source::Staged(Staged {
+                directory: absolute(path)?,
+                rules: self.rules.clone(),
+                default_rules: self.default_rules,
+            })),
             (MountKind::Bind, Some(path)) => Ok(msb_runtime::Source::Bind {
                 directory: absolute(path)?,
+                rules: self.rules.clone(),
             }),
             (MountKind::Volume, Some(name)) => Ok(msb_runtime::Source::Volume {
                 volume: name.parse()?,
@@ -149,7 +215,7 @@ impl Mount {
                 mode: self.mode,
                 exec: self.exec,
             }),
-            (MountKind::Bind, None) => Err(Error::invalid(format!(
+            (MountKind::Bind | MountKind::Staged, None) => Err(Error::invalid(format!(
                 "the mount at {} has no path on the host",
                 target()
             ))),
@@ -159,6 +225,28 @@ impl Mount {
             ))),
         }
     }
+}
+
+/// Reads rules, each of which is text or an object.
+fn rules<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Rule>, D::Error> {
+    let written = Vec::<serde_json::Value>::deserialize(deserializer)?;
+    let rules = written.into_iter().map(|written| match written {
+        serde_json::Value::String(text) => text.parse::<Rule>().map_err(D::Error::custom),
+        object => Rule::deserialize(object).map_err(D::Error::custom),
+    });
+    rules.collect()
+}
+
+const fn yes() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// Returns an absolute path; one that begins with `/` stays unchanged.

@@ -5,14 +5,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use diagnosis::Hint;
 use image_store::Store;
-use msb_runtime::{Home, ImageUsers, Sandbox as StoredSandbox, SandboxAtRest, Timeline};
+use msb_machine_records::Timeline;
+use msb_runtime::{Home, ImageUsers, Sandbox as StoredSandbox};
+use msb_sandbox_files::SandboxAtRest;
 use oci_layers::{Limit, Limits};
 use tokio::sync::OnceCell;
 
-use crate::cleanup::Cleanups;
 use crate::operation::blocking;
 use crate::program::{self, Refusal};
-use crate::unfinished::Unfinished;
+use crate::unfinished::{Cleanups, Unfinished};
 use crate::{Error, ErrorKind, Notice, Settings};
 
 /// The state that all clones of a client share.
@@ -118,7 +119,7 @@ impl Shared {
     ) -> Result<SandboxAtRest, Error> {
         self.ready().await?;
         self.unfinished.settled(sandbox.spec.id.as_str()).await;
-        let at_rest = sandbox.at_rest(can_freeze).await;
+        let at_rest = SandboxAtRest::open(sandbox, can_freeze).await;
         let at_rest = at_rest.map_err(|error| self.in_home(error.into()))?;
         // The disk of a running one may have been cut.
         self.maintain_after_cut(sandbox).await;
@@ -136,7 +137,7 @@ impl Shared {
             return self.at_rest(sandbox, can_freeze).await;
         };
         let sandbox = sandbox.clone();
-        self.with_home(move |_| sandbox.at_snapshot(&snapshot))
+        self.with_home(move |_| SandboxAtRest::open_snapshot(&sandbox, &snapshot))
             .await
     }
 

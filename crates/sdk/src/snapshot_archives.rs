@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use msb_runtime::{SnapshotError, SnapshotExport, SnapshotImport};
+use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError, SnapshotExport, SnapshotImport};
 use serde::{Deserialize, Serialize};
 
 use crate::cancellation::Cancellation;
@@ -76,7 +76,10 @@ impl Snapshots {
                 stored.check_has_image().map_err(SnapshotError::from)?;
                 let image = shared.store()?.find(&stored.spec.image_digest);
                 let image = image.map_err(|error| missing_image(&stored.spec, error))?;
-                write(&stored.export(&name, &image)?, &cancellation)
+                write(
+                    &SandboxSnapshots::new(stored.clone()).export(&name, &image)?,
+                    &cancellation,
+                )
             };
             handle.shared().with_home(work).await
         })

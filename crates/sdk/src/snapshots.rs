@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use msb_runtime::{
-    RollBackRunning, Sandbox as StoredSandbox, Snapshot, SnapshotDraft, SnapshotError, SnapshotName,
+use msb_runtime::Sandbox as StoredSandbox;
+use msb_sandbox_snapshots::{
+    RollBackRunning, SandboxSnapshots, Snapshot, SnapshotDraft, SnapshotError, SnapshotName,
 };
 use serde::{Deserialize, Serialize};
 
+use crate::history::{record_rollback, record_snapshot};
+use crate::operation::blocking;
 use crate::sandboxes::Handle;
 use crate::shared::Shared;
 use crate::unfinished::Effect;
@@ -61,12 +64,45 @@ impl SnapshotConsistency {
     }
 }
 
-impl From<msb_runtime::Consistency> for SnapshotConsistency {
-    fn from(consistency: msb_runtime::Consistency) -> Self {
+impl From<msb_sandbox_snapshots::Consistency> for SnapshotConsistency {
+    fn from(consistency: msb_sandbox_snapshots::Consistency) -> Self {
         match consistency {
-            msb_runtime::Consistency::Clean => Self::Clean,
-            msb_runtime::Consistency::Frozen => Self::Frozen,
-            msb_runtime::Consistency::Crash => Self::Crash,
+            msb_sandbox_snapshots::Consistency::Clean => Self::Clean,
+            msb_sandbox_snapshots::Consistency::Frozen => Self::Frozen,
+            msb_sandbox_snapshots::Consistency::Crash => Self::Crash,
+        }
+    }
+}
+
+/// The reason for which a snapshot was taken.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SnapshotOrigin {
+    /// A user asked for it.
+    #[default]
+    User,
+    /// The files before a rollback.
+    Rollback,
+    /// The files before a command.
+    Command,
+}
+
+impl SnapshotOrigin {
+    /// Returns the word that JSON has for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Rollback => "rollback",
+            Self::Command => "command",
+        }
+    }
+
+    const fn of(snapshot: &Snapshot) -> Self {
+        match (snapshot.command, snapshot.is_automatic) {
+            (Some(_), _) => Self::Command,
+            (None, true) => Self::Rollback,
+            (None, false) => Self::User,
         }
     }
 }
@@ -78,12 +114,14 @@ pub(crate) enum Progress {
     Done(RolledBack),
     /// The sandbox has to be stopped for it; what the disk had before may be kept already.
     Stop {
-        begun: Option<msb_runtime::RolledBack>,
+        begun: Option<msb_sandbox_snapshots::RolledBack>,
     },
 }
 
-fn described(stored: &StoredSandbox, rolled: msb_runtime::RolledBack) -> RolledBack {
+/// Describes a rollback that was just made, and records it.
+fn described(stored: &StoredSandbox, rolled: msb_sandbox_snapshots::RolledBack) -> RolledBack {
     RolledBack {
+        unrecorded: record_rollback(stored, &rolled),
         to: SnapshotInfo::new(stored, rolled.to),
         kept: SnapshotInfo::new(stored, rolled.kept),
         restarted: false,
@@ -106,8 +144,15 @@ pub struct SnapshotInfo {
     pub created_s: u64,
     /// The user's note.
     pub message: Option<String>,
-    /// True if a rollback made the snapshot, of the disk as it was before.
+    /// True if msb took the snapshot by itself: before a rollback or a command.
     pub automatic: bool,
+    /// The reason for which the snapshot was taken.
+    #[serde(default)]
+    pub origin: SnapshotOrigin,
+    /// The number of the command in the history that the snapshot was taken before; `None` if it was not taken
+    /// for a command.
+    #[serde(default)]
+    pub command: Option<u64>,
     /// The state of the filesystem at the moment of the snapshot.
     pub consistency: SnapshotConsistency,
     /// The size of the disk, in bytes.
@@ -144,10 +189,12 @@ pub enum SnapshotContent {
 }
 
 impl VerifiedSnapshot {
-    fn new(sandbox: &StoredSandbox, verified: msb_runtime::VerifiedSnapshot) -> Self {
+    fn new(sandbox: &StoredSandbox, verified: msb_sandbox_snapshots::VerifiedSnapshot) -> Self {
         let (content, problem) = match verified.content {
-            Ok(msb_runtime::SnapshotContent::Intact) => (SnapshotContent::Intact, None),
-            Ok(msb_runtime::SnapshotContent::Recorded) => (SnapshotContent::Recorded, None),
+            Ok(msb_sandbox_snapshots::SnapshotContent::Intact) => (SnapshotContent::Intact, None),
+            Ok(msb_sandbox_snapshots::SnapshotContent::Recorded) => {
+                (SnapshotContent::Recorded, None)
+            }
             Err(error) => (SnapshotContent::Damaged, Some(crate::error::line(&*error))),
         };
         Self {
@@ -166,8 +213,10 @@ impl SnapshotInfo {
             name: snapshot.name.to_string(),
             number: snapshot.number,
             created_s: snapshot.created_s,
-            message: snapshot.message,
             automatic: snapshot.is_automatic,
+            origin: SnapshotOrigin::of(&snapshot),
+            command: snapshot.command,
+            message: snapshot.message,
             consistency: snapshot.consistency.into(),
             size_bytes: snapshot.size_bytes,
             image_digest: snapshot.image_digest,
@@ -232,8 +281,12 @@ impl Snapshots {
                 };
                 handle.shared.ready().await?;
                 let stored = handle.stored();
-                match stored.take_snapshot(draft, options.freeze).await {
+                match SandboxSnapshots::new(stored.clone())
+                    .take_snapshot(draft, options.freeze)
+                    .await
+                {
                     Ok(taken) => {
+                        record_snapshot(&stored, taken.name.to_string()).await;
                         handle.shared.maintain_after_snapshot(&stored).await;
                         Ok(SnapshotInfo::new(&stored, taken))
                     }
@@ -248,7 +301,9 @@ impl Snapshots {
     /// If they cannot be read, or the record of one is damaged.
     pub fn list(&self) -> Operation<Vec<SnapshotInfo>> {
         self.of_stored(|stored| {
-            let each = stored.snapshots()?.into_iter();
+            let each = SandboxSnapshots::new(stored.clone())
+                .snapshots()?
+                .into_iter();
             each.map(|one| Ok(SnapshotInfo::new(stored, one?)))
                 .collect()
         })
@@ -260,7 +315,9 @@ impl Snapshots {
     /// If they cannot be listed.
     pub fn list_each(&self) -> Operation<Vec<Result<SnapshotInfo, Error>>> {
         self.of_stored(|stored| {
-            let each = stored.snapshots()?.into_iter();
+            let each = SandboxSnapshots::new(stored.clone())
+                .snapshots()?
+                .into_iter();
             let each = each.map(|one| Ok(SnapshotInfo::new(stored, one?)));
             Ok(each.collect())
         })
@@ -292,7 +349,9 @@ impl Snapshots {
     /// [`NotFound`](crate::ErrorKind::NotFound).
     pub fn remove(&self, name: &str) -> Operation<()> {
         let name = name.to_owned();
-        let removed = self.of_stored(move |stored| Ok(stored.remove_snapshot(&name)?));
+        let removed = self.of_stored(move |stored| {
+            Ok(SandboxSnapshots::new(stored.clone()).remove_snapshot(&name)?)
+        });
         self.handle
             .change(Effect::Slight, move |handle| async move {
                 removed.await?;
@@ -311,7 +370,9 @@ impl Snapshots {
     pub fn verify(&self, name: Option<&str>) -> Operation<Vec<VerifiedSnapshot>> {
         let names: Vec<String> = name.into_iter().map(str::to_owned).collect();
         self.of_stored(move |stored| {
-            let verified = stored.verify_snapshots(&names)?.into_iter();
+            let verified = SandboxSnapshots::new(stored.clone())
+                .verify_snapshots(&names)?
+                .into_iter();
             Ok(verified
                 .map(|one| VerifiedSnapshot::new(stored, one))
                 .collect())
@@ -326,25 +387,35 @@ impl Snapshots {
     pub fn merge(&self) -> Operation<u64> {
         self.handle
             .change(Effect::Slight, move |handle| async move {
-                let merged = handle.stored().merge_generations().await;
+                let merged = SandboxSnapshots::new(handle.stored())
+                    .merge_generations()
+                    .await;
                 merged.map_err(|error| handle.shared.in_home(error.into()))
             })
     }
 
-    /// Does what is done in the background, unless another process does it: takes missing digests after a
-    /// delay, and merges if that makes many parts fewer.
+    /// Does what is done in the background, unless another process does it: after a delay, removes the snapshots
+    /// of old commands, merges if that makes many parts fewer, and takes missing digests.
     ///
     /// # Errors
-    /// The first error of either; the other is done all the same.
+    /// The first error of them; the others are done all the same.
     #[doc(hidden)]
     pub fn maintain(&self, delay: Duration) -> Operation<()> {
-        let digests = self.of_stored(move |stored| Ok(stored.record_digests(delay)?));
-        let handle = Arc::clone(&self.handle);
+        let snapshots = self.clone();
         Operation::new(async move {
-            let digests = digests.await;
-            let merged = handle.stored().merge_many_generations().await;
-            let merged = merged.map_err(|error| handle.shared.in_home(error.into()));
-            digests.and(merged.map(drop))
+            let runtime = tokio::runtime::Handle::current();
+            let maintained = snapshots.of_stored(move |stored| {
+                let snapshots = SandboxSnapshots::new(stored.clone());
+                let mut outcomes = Vec::new();
+                let digests = snapshots.record_digests(delay, || {
+                    outcomes.push(snapshots.expire_command_snapshots().map(drop));
+                    let merged = runtime.block_on(snapshots.merge_many_generations());
+                    outcomes.push(merged.map(drop));
+                });
+                outcomes.push(digests);
+                Ok(outcomes.into_iter().collect::<Result<(), _>>()?)
+            });
+            maintained.await
         })
     }
 
@@ -352,14 +423,22 @@ impl Snapshots {
     pub(crate) fn find(&self, name: Option<&str>) -> Operation<SnapshotInfo> {
         let name = name.map(str::to_owned);
         self.of_stored(move |stored| {
-            Ok(SnapshotInfo::new(stored, stored.snapshot(name.as_deref())?))
+            Ok(SnapshotInfo::new(
+                stored,
+                SandboxSnapshots::new(stored.clone()).snapshot(name.as_deref())?,
+            ))
         })
     }
 
     /// Makes the stopped sandbox's files those of a snapshot.
     pub(crate) fn rollback(&self, name: Option<&str>) -> Operation<RolledBack> {
         let name = name.map(str::to_owned);
-        self.of_stored(move |stored| Ok(described(stored, stored.roll_back(name.as_deref())?)))
+        self.of_stored(move |stored| {
+            Ok(described(
+                stored,
+                SandboxSnapshots::new(stored.clone()).roll_back(name.as_deref())?,
+            ))
+        })
     }
 
     /// Makes the running sandbox's files those of a snapshot, while its machine stays up.
@@ -372,11 +451,17 @@ impl Snapshots {
         Operation::new(async move {
             let stored = handle.stored();
             Ok(
-                match stored.roll_back_running(name.as_deref(), grace).await {
-                    Ok(RollBackRunning::Done(rolled)) => Progress::Done(RolledBack {
-                        restarted: true,
-                        ..described(&stored, rolled)
-                    }),
+                match SandboxSnapshots::new(stored.clone())
+                    .roll_back_running(name.as_deref(), grace)
+                    .await
+                {
+                    Ok(RollBackRunning::Done(rolled)) => {
+                        let describing = move || Ok::<_, Error>(described(&stored, rolled));
+                        Progress::Done(RolledBack {
+                            restarted: true,
+                            ..blocking(describing).await?
+                        })
+                    }
                     Ok(RollBackRunning::Stop { begun, .. }) => Progress::Stop { begun },
                     // It has ended meanwhile, or its process does not answer.
                     Err(SnapshotError::Connect(_)) => Progress::Stop { begun: None },
@@ -387,9 +472,12 @@ impl Snapshots {
     }
 
     /// Ends a rollback of a sandbox that has stopped since.
-    pub(crate) fn end_rollback(&self, begun: msb_runtime::RolledBack) -> Operation<RolledBack> {
+    pub(crate) fn end_rollback(
+        &self,
+        begun: msb_sandbox_snapshots::RolledBack,
+    ) -> Operation<RolledBack> {
         self.of_stored(move |stored| {
-            stored.end_roll_back(&begun)?;
+            SandboxSnapshots::new(stored.clone()).end_roll_back(&begun)?;
             Ok(described(stored, begun))
         })
     }

@@ -25,6 +25,8 @@ pub struct Usage {
     pub older_stores: UsageGroup,
     /// Writable disks of sandboxes; active are those that run.
     pub sandboxes: UsageGroup,
+    /// Images of staged directories; active are those that a sandbox has.
+    pub staged_directories: UsageGroup,
     /// Disks of volumes; active are those that a sandbox uses.
     pub volumes: UsageGroup,
     /// Wrapped kernels and boot disks.
@@ -97,12 +99,14 @@ pub(crate) fn measure(shared: &Shared) -> Result<Usage, Error> {
         ..UsageGroup::default()
     };
     let (sandboxes, volumes, machine) = (sandboxes(shared)?, volumes(shared)?, machine(shared)?);
+    let staged_directories = staged_directories(shared)?;
     let groups = [
         images,
         left_overs,
         unfinished,
         older_stores,
         sandboxes,
+        staged_directories,
         volumes,
         machine,
     ];
@@ -112,6 +116,7 @@ pub(crate) fn measure(shared: &Shared) -> Result<Usage, Error> {
         unfinished,
         older_stores,
         sandboxes,
+        staged_directories,
         volumes,
         machine,
         total_bytes: groups.iter().map(|group| group.size_bytes).sum(),
@@ -148,9 +153,22 @@ fn sandboxes(shared: &Shared) -> Result<UsageGroup, Error> {
     // What a running sandbox shares with its forks is not freed by removing those.
     sandboxes.sort_by_key(|(_, is_running)| !is_running);
     let mut seen = SeenFiles::new();
+    // The images of staged directories are a group of their own.
+    for image in shared.home().staged_images().all()? {
+        seen.insert(image.identity);
+    }
     for (sandbox, is_running) in sandboxes {
         let size_bytes = sandbox.unseen_bytes(&mut seen).unwrap_or(0);
         group.add(size_bytes, is_running);
+    }
+    Ok(group)
+}
+
+/// Sums the space that the images of staged directories take.
+fn staged_directories(shared: &Shared) -> io::Result<UsageGroup> {
+    let mut group = UsageGroup::default();
+    for image in shared.home().staged_images().all()? {
+        group.add(image.allocated_bytes, image.is_used);
     }
     Ok(group)
 }

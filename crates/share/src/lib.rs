@@ -10,15 +10,19 @@
 //! what lies beside it.
 //!
 //! The requests are a hostile guest's. They are answered by `fuse-backend-rs`, which opens every name by
-//! itself and follows no symlink. In front of it, names that lead elsewhere are refused, and for read-only
-//! entries whatever changes a file. Around both stands the jail of whoever calls this: [`Share::open`] opens
-//! what lies outside of the entries, so the jail goes on between it and [`Share::serve`].
+//! itself and follows no symlink. In front of it, names that lead elsewhere are refused, for read-only entries
+//! whatever changes a file, and what the [`Permissions`] of a path do not permit. Around them stands the jail of
+//! whoever calls this: [`Share::open`] opens what lies outside of the entries, so the jail goes on between it
+//! and [`Share::serve`].
 
 mod bounds;
 mod device;
 mod names;
 mod opened;
+mod paths;
+mod permissions;
 mod root;
+mod ruled;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +39,9 @@ use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 use crate::device::{Answer, Device};
 use crate::opened::Opened;
 use crate::root::{Root, RootEntry};
+use crate::ruled::Ruled;
+
+pub use crate::permissions::{Permission, Permissions};
 
 /// The time for which a guest believes names and attributes without asking again.
 const CACHED: std::time::Duration = std::time::Duration::from_secs(1);
@@ -102,9 +109,22 @@ impl Share {
     /// # Errors
     /// The first that cannot be opened.
     pub fn open(entries: &[Entry<'_>], is_read_only: bool) -> Result<Self, ShareError> {
+        Self::open_with(entries, is_read_only, |_| None)
+    }
+
+    /// Opens all `entries`, as [`open`](Self::open) does, with the permissions that `permissions` returns for the
+    /// number of each, from 0. Without permissions, every path of an entry has all.
+    ///
+    /// # Errors
+    /// The first that cannot be opened.
+    pub fn open_with(
+        entries: &[Entry<'_>],
+        is_read_only: bool,
+        mut permissions: impl FnMut(usize) -> Option<Box<dyn Permissions>>,
+    ) -> Result<Self, ShareError> {
         let mut all = Vec::new();
         let mut root = Vec::new();
-        for entry in entries {
+        for (index, entry) in entries.iter().enumerate() {
             let failed = |source| ShareError::Open {
                 path: entry.path.to_owned(),
                 source,
@@ -115,7 +135,7 @@ impl Share {
             root.push(RootEntry {
                 name,
                 is_directory: entry.kind == Kind::Directory,
-                files,
+                files: Ruled::new(files, permissions(index)),
             });
         }
         Ok(Self {

@@ -5,7 +5,7 @@
 //! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
 //! directory. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`arm64_image`] is the
 //! shortest kernel. [`ForgedExt4`] is a disk that reads as gigabytes. [`ProcessDump`] is what a process can see at
-//! its start. [`shell_program`] is a program of a few lines. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
+//! its start. [`misfits`] are files that msb never writes. [`shell_program`] is a program of a few lines. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
 //! the distribution project's as another process.
@@ -14,6 +14,7 @@ mod forged_ext4;
 #[cfg(feature = "images")]
 pub mod images;
 mod linux_kernel;
+mod misfits;
 mod mounted;
 mod peak_memory;
 mod process_dump;
@@ -33,6 +34,7 @@ pub mod strategies;
 
 pub use forged_ext4::ForgedExt4;
 pub use linux_kernel::{KERNEL_DRIVERS, arm64_image};
+pub use misfits::misfits;
 pub use mounted::{SandboxMounts, unmount};
 pub use peak_memory::{own_peak_bytes, peak_bytes_of_child, tell_own_peak};
 pub use process_dump::ProcessDump;

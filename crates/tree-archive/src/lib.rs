@@ -43,6 +43,7 @@ mod kept;
 mod pack;
 mod path;
 mod unpack;
+mod user_xattrs;
 
 pub use attributes::{enter, set_attributes, set_entry_attributes};
 pub use entry_ref::EntryRef;
@@ -54,3 +55,4 @@ pub use pack::{PackOptions, pack};
 pub use path::{PATH_MAX_BYTES, check_path};
 pub use tar_stream::{ArchiveWriter, EntryHeader, EntryKind, RawPath, ReadError, WriteError};
 pub use unpack::{UnpackOptions, Unpacked, unpack};
+pub use user_xattrs::user_xattrs;

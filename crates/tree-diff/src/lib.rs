@@ -56,6 +56,8 @@ pub use filter::{InvalidPattern, PathFilter};
 pub use in_memory::InMemory;
 pub use layer::{LayerError, LayerNote, LayerNoteReason, LayerOptions, LayerPlan, WrittenLayer};
 pub use leave_out::leave_out;
-pub use patch::{Lines, Patch, Patcher, Quoting, TEXT_MAX_BYTES, quoted};
+pub use patch::{
+    Lines, Overlap, Patch, Patcher, Quoting, TEXT_MAX_BYTES, TextChange, is_text, quoted,
+};
 pub use scope::Scope;
 pub use side::{Relation, Side, Unrelated};

@@ -451,6 +451,7 @@ mod tests {
             name: "0".to_owned(),
             path: "/srv/a".into(),
             kind: ShareKind::Directory,
+            rules: Vec::new(),
         };
         let share = Share {
             tag: "msb-share-0".to_owned(),

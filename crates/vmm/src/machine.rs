@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use path_rules::Rule;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidMachine;
@@ -80,6 +81,9 @@ pub struct ShareEntry {
     pub path: PathBuf,
     /// The kind of the entry.
     pub kind: ShareKind,
+    /// The rules of the files of a directory; their paths are relative to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<Rule>,
 }
 
 /// The kinds of entries of a share.

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import changes
 import msb
 from behaviours import data, text, written
-from msb import LogRecord, Mount, Msb, Port, Sandbox
+from msb import LogRecord, Mount, Msb, Port, Rule, Sandbox
 
 Step = dict[str, Any]
 Result = dict[str, Any]
@@ -72,7 +73,7 @@ def options(given: dict[str, Any] | None) -> dict[str, Any]:
     arguments: dict[str, Any] = {"memory": "512M", "cpus": 1, "pull": "never"}
     for name, value in (given or {}).items():
         if name == "mounts":
-            arguments[name] = [Mount(**mount) for mount in value]
+            arguments[name] = [_mount(mount) for mount in value]
         elif name == "ports":
             arguments[name] = [Port(**port) for port in value]
         elif name == "copy":
@@ -86,8 +87,14 @@ def options(given: dict[str, Any] | None) -> dict[str, Any]:
     return arguments
 
 
+def _mount(fields: dict[str, Any]) -> Mount:
+    rules = [Rule(**rule) if isinstance(rule, dict) else rule for rule in fields.get("rules", [])]
+    return Mount(**{**fields, "rules": rules})
+
+
 def _command(step: Step) -> dict[str, Any]:
-    arguments = {name: step[name] for name in ("user", "max_output", "check") if name in step}
+    names = ("user", "max_output", "check", "snapshot")
+    arguments = {name: step[name] for name in names if name in step}
     if "env" in step:
         arguments["env"] = {name: text(value) for name, value in step["env"].items()}
     if "cwd" in step:
@@ -268,9 +275,7 @@ def _kill_during(step: Step, stage: Stage) -> Result:
 
 
 def _http_get(step: Step, stage: Stage) -> Result:
-    (port,) = [
-        port for port in stage.sandbox(step).ports if port.guest_port == step["guest_port"]
-    ]
+    (port,) = [port for port in stage.sandbox(step).ports if port.guest_port == step["guest_port"]]
     deadline = time.monotonic() + 20
     while True:
         try:
@@ -318,52 +323,6 @@ def _volume_get(step: Step, stage: Stage) -> Result:
         return {"name": client.volumes.get(step["name"]).name}
 
 
-def _changes(diff: msb.Diff) -> Result:
-    with diff:
-        changes = list(diff)
-        return {
-            "count": diff.count(),
-            "changes": [f"{change.letter} {change.path}" for change in changes],
-            "inserted_lines": sum(diff.patch(change).lines.inserted for change in changes),
-        }
-
-
-def _paths(step: Step) -> list[Any]:
-    return [text(path) for path in step.get("paths", [])]
-
-
-def _diff(step: Step, stage: Stage) -> Result:
-    return _changes(stage.sandbox(step).diff(_paths(step)))
-
-
-def _diff_between(step: Step, stage: Stage) -> Result:
-    return _changes(stage.client.diff(step["old"], step["new"], _paths(step)))
-
-
-def _apply(step: Step, stage: Stage) -> Result:
-    applied = stage.sandbox(step).apply(
-        step["directory"],
-        from_path=text(step["from"]),
-        base=step.get("base"),
-        dry_run=step.get("dry_run", False),
-    )
-    return {"changes": [f"{change.kind.letter} {change.path}" for change in applied.changes]}
-
-
-def _discard(step: Step, stage: Stage) -> Result:
-    discarded = stage.sandbox(step).discard(
-        _paths(step), base=step.get("base"), exclude=step.get("exclude", [])
-    )
-    return {"changes": [f"{change.kind.letter} {change.path}" for change in discarded]}
-
-
-def _commit(step: Step, stage: Stage) -> Result:
-    committed = stage.sandbox(step).commit(
-        step["name"], message=step.get("message"), changes=step.get("changes", [])
-    )
-    return {"has_layer": committed.layer is not None, "notes": list(committed.notes)}
-
-
 def _described(snapshot: msb.SnapshotInfo) -> Result:
     return {
         "name": snapshot.name,
@@ -402,6 +361,30 @@ def _rollback(step: Step, stage: Stage) -> Result:
     return {"to": rolled.to.name, "kept": rolled.kept.name, "restarted": rolled.restarted}
 
 
+def _history(step: Step, stage: Stage) -> Result:
+    def counted(changes: msb.ChangeCounts | None) -> list[int] | None:
+        return None if changes is None else [changes.added, changes.changed, changes.deleted]
+
+    commands = stage.sandbox(step).history(changes=step.get("changes", False)).commands
+    return {
+        "numbers": [command.number for command in commands],
+        "exit_codes": [command.exit_code for command in commands],
+        "snapshots": [command.snapshot for command in commands],
+        "undone": [command.undone for command in commands],
+        "changes": [counted(command.changes) for command in commands],
+    }
+
+
+def _undo(step: Step, stage: Stage) -> Result:
+    undone = stage.sandbox(step).undo(step.get("count", 1), dry_run=step.get("dry_run", False))
+    return {
+        "numbers": [command.number for command in undone.commands],
+        "to": undone.to.name,
+        "kept": None if undone.kept is None else undone.kept.name,
+        "restarted": undone.restarted,
+    }
+
+
 STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "exec": _exec,
     "shell": _shell,
@@ -411,9 +394,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "read": _read,
     "list": _list,
     "stat": _stat,
-    "exists": lambda step, stage: {
-        "value": stage.sandbox(step).files.exists(text(step["path"]))
-    },
+    "exists": lambda step, stage: {"value": stage.sandbox(step).files.exists(text(step["path"]))},
     "mkdir": lambda step, stage: stage.sandbox(step).files.mkdir(
         text(step["path"]), parents=step.get("parents", False)
     ),
@@ -422,14 +403,12 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
         text(step["from"]), text(step["to"])
     ),
     "chmod": lambda step, stage: stage.sandbox(step).files.chmod(text(step["path"]), step["mode"]),
-    "upload": lambda step, stage: bool(
-        stage.sandbox(step).files.upload(step["host"], step["guest"])
-    )
-    and {},
-    "download": lambda step, stage: bool(
-        stage.sandbox(step).files.download(step["guest"], step["host"])
-    )
-    and {},
+    "upload": lambda step, stage: (
+        bool(stage.sandbox(step).files.upload(step["host"], step["guest"])) and {}
+    ),
+    "download": lambda step, stage: (
+        bool(stage.sandbox(step).files.download(step["guest"], step["host"])) and {}
+    ),
     "host_write": _host_write,
     "host_read": lambda step, _: {"data": Path(step["path"]).read_bytes()},
     "job_start": _job_start,
@@ -455,10 +434,13 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "logs": lambda step, stage: {
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
-    "diff": _diff,
-    "diff_between": _diff_between,
-    "apply": _apply,
-    "commit": _commit,
+    "diff": changes.diff,
+    "diff_between": changes.diff_between,
+    "apply": changes.apply,
+    "restage": changes.restage,
+    "allow": changes.allow,
+    "ask": changes.ask,
+    "commit": changes.commit,
     "snapshot_create": _snapshot_create,
     "snapshot_get": lambda step, stage: _described(stage.sandbox(step).snapshots.get(step["name"])),
     "snapshot_list": lambda step, stage: {
@@ -472,12 +454,14 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     ),
     "import": _import,
     "rollback": _rollback,
+    "history": _history,
+    "undo": _undo,
     "image_tag": lambda step, stage: stage.client.images.tag(step["name"], step["to"]),
     "image_save": lambda step, stage: stage.client.images.save(step["name"], step["path"]),
     "image_history": lambda step, stage: {
         "comment": stage.client.images.history(step["name"])[0].comment
     },
-    "discard": _discard,
+    "discard": changes.discard,
     "kill_during": _kill_during,
     "http_get": _http_get,
     "listen": _listen,

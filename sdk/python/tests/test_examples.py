@@ -24,6 +24,7 @@ PRINTED = {
     "parallel": "[6, 12]\n",
     "pull_progress": None,
     "step_back_and_branch": "print('one')\nC /work/app.py\nprint('two')\ndocker.io/library/example:1\n",
+    "staged_directory": "['app.py']\n['LICENSE=read-only']\nprint('two')\n MIT\n",
     "cleaning_up": "example-kept created\ncleanly\nno such sandbox: example-kept\n",
 }
 
@@ -42,13 +43,13 @@ COMPARED = {
 
 
 #: The examples that the short form runs.
-SHORT = ["run_command", "step_back_and_branch"]
+SHORT = ["run_command", "staged_directory", "step_back_and_branch"]
 
 
-def test_there_are_thirteen_short_examples():
+def test_there_are_fourteen_short_examples():
     files = sorted(EXAMPLES.glob("*.py"))
     assert [file.stem for file in files] == sorted(PRINTED)
-    assert len(files) == 13
+    assert len(files) == 14
     assert all(len(file.read_text().splitlines()) < 30 for file in files)
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from msb import Mount, Network, Port, RootDisk, SandboxOptions, errors
+from msb import Mount, Network, Port, RootDisk, Rule, SandboxOptions, errors
 from msb import _core as core
 from msb import _names as names
 from msb import _options as options
@@ -97,7 +97,15 @@ def test_options_are_written_with_the_names_of_the_rust_sdk():
         "tty": {"rows": 24, "cols": 80},
         "ports": [{"guest_port": 80, "host_port": 0}, {"guest_port": 443, "host_port": 8443}],
         "mounts": [
-            {"type": "bind", "target": "/b", "source": "/a", "read_only": True, "exec": False}
+            {
+                "type": "bind",
+                "target": "/b",
+                "source": "/a",
+                "read_only": True,
+                "exec": False,
+                "rules": [],
+                "default_rules": True,
+            }
         ],
         "network": {"mode": "listed", "allow": ["pypi.org"], "deny": [], "dns": []},
         "copy": [{"source": "/h", "destination": "/g"}],
@@ -108,6 +116,42 @@ def test_options_are_written_with_the_names_of_the_rust_sdk():
         "ulimits": {"nofile": 10, "core": {"soft": 0, "hard": None}},
         "max_duration_ms": 3600000,
     }
+
+
+def test_rules_of_a_staged_directory_are_text_or_values():
+    rules = ["target=hide", Rule("docs", "read-only"), Rule(b"\xff", "deny")]
+    mount = Mount.staged(Path("/a"), "/b", rules=rules, default_rules=False)
+    assert hash(mount) == hash(Mount.staged("/a", "/b", rules=rules, default_rules=False))
+    (written,) = options.sandbox("alpine", "run", {"mounts": [mount]})["mounts"]
+    assert (written["type"], written["source"], written["target"]) == ("staged", "/a", "/b")
+    assert (written["read_only"], written["default_rules"]) == (False, False)
+    assert written["rules"] == [
+        "target=hide",
+        {"path": "docs", "state": "read-only"},
+        {"path": {"bytes": "/w=="}, "state": "deny"},
+    ]
+    json.dumps(written)
+    with pytest.raises(errors.InvalidArgument, match="'a=hide' is not a list"):
+        Mount.staged("/a", "/b", rules="a=hide")
+
+
+def test_what_was_applied_to_staged_directories_is_read():
+    change = {"path": "LICENSE", "sandbox_path": "/work/LICENSE"}
+    value = {
+        "target": "/work",
+        "directory": "/home/me/project",
+        "changes": [{"path": "app.py", "kind": "changed"}],
+        "sockets": [],
+        "left_out": ["/work/.git"],
+        "marked": [],
+        "refused": [{**change, "state": "read-only", "rule": "LICENSE=read-only"}],
+    }
+    applied = values.decode(types.AppliedDirectory, value)
+    assert (applied.target, applied.directory) == ("/work", "/home/me/project")
+    assert applied.changes == (types.AppliedChange("app.py", types.ChangeKind.CHANGED),)
+    refused = types.RefusedChange("LICENSE", "/work/LICENSE", "read-only", "LICENSE=read-only")
+    assert applied.refused == (refused,)
+    assert values.decode(types.Applied, {"changes": []}).refused == ()
 
 
 def test_an_unknown_option_is_a_type_error_that_names_it():

@@ -113,6 +113,8 @@ export interface PrunedImage {
 export interface Pruned {
   /** The images that were removed. */
   readonly images: readonly PrunedImage[];
+  /** The number of images of staged directories that were removed, because no sandbox had them. */
+  readonly stagedDirectories: number;
   /** Space that was freed, in bytes. */
   readonly freedBytes: number;
   /** Space that images still take, in bytes. */

@@ -1,21 +1,27 @@
 /** A sandbox. */
 import { Diff } from "./diff.js";
+import { applyChosen } from "./apply-plan.js";
 import { argumentsOf } from "./arguments.js";
 import { bytesOf } from "./content.js";
 import { Files } from "./files.js";
 import { Jobs } from "./jobs.js";
 import { logParameters, logRecord } from "./logs.js";
+import type { RuleState } from "./mount.js";
 import { nameOf, sideOf, type Name } from "./names.js";
 import { Output, type Ended } from "./output.js";
 import { watchForLoss, type Ownership } from "./ownership.js";
 import { Process } from "./process.js";
+import { Answering, type OnAsk } from "./questions.js";
 import { stream, type CallOptions, type Remote } from "./remote.js";
 import { userName } from "./sandbox_options.js";
 import type { SignalName } from "./signals.js";
 import { Snapshots } from "./snapshots.js";
 import type {
+  Allowed,
   Applied,
+  AppliedDirectory,
   ApplyOptions,
+  ApplyStagedOptions,
   BranchOptions,
   Changes,
   CommitOptions,
@@ -26,6 +32,8 @@ import type {
   ExecOptions,
   Exit,
   ForkOptions,
+  History,
+  HistoryOptions,
   HostPath,
   LogOptions,
   LogRecord,
@@ -38,6 +46,8 @@ import type {
   Stats,
   Stopped,
   Text,
+  UndoOptions,
+  Undone,
 } from "./types.js";
 
 /** The interval of {@link Sandbox.watchStats} in milliseconds, unless its caller gives another one. */
@@ -231,10 +241,55 @@ export class Sandbox implements AsyncDisposable {
    * changed, and the detail `conflicts` of the error lists them. Changes that make programs of this host run commands
    * have to be accepted; otherwise nothing is changed, and the detail `marked` lists them.
    */
-  async apply(directory: HostPath, options: ApplyOptions = {}): Promise<Applied> {
+  async apply(directory: HostPath, options?: ApplyOptions): Promise<Applied>;
+  /**
+   * Puts the changes of the staged directories into the directories of this host that they were made of, and returns a
+   * result for each, in the order of their mounts. If one of them has a conflict, nothing is written to any.
+   */
+  async apply(options?: ApplyStagedOptions): Promise<AppliedDirectory[]>;
+  async apply(
+    first?: HostPath | ApplyStagedOptions,
+    second?: ApplyOptions,
+  ): Promise<Applied | AppliedDirectory[]> {
+    const isDirectory = typeof first === "string" || first instanceof URL;
+    const options: ApplyOptions = { ...(isDirectory ? undefined : first), ...second };
+    const directory = isDirectory ? first : undefined;
     const base = options.base === undefined ? undefined : sideOf(options.base);
     const snapshot = options.snapshot === undefined ? undefined : nameOf(options.snapshot);
-    return this.#remote.value("apply", { ...options, base, snapshot, directory }, options);
+    const { onChange, ...rest } = options;
+    const parameters = { ...rest, base, snapshot, directory };
+    if (onChange === undefined) {
+      return this.#remote.value("apply", parameters, options);
+    }
+    const applied = await applyChosen(this.#remote, { ...parameters, merges: true }, onChange);
+    return directory === undefined ? applied : (applied[0] as Applied);
+  }
+
+  /**
+   * Stages the directories of the stopped sandbox anew, and returns the changes of its files. The sandbox keeps its own
+   * changes, and has this host's files of this moment where it changed nothing. If both changed a path in different ways,
+   * nothing is changed, and the detail `conflicts` of the error lists such paths.
+   */
+  async restage(options: CallOptions & { readonly dryRun?: boolean | undefined } = {}): Promise<DiscardedChange[]> {
+    return this.#remote.value("restage", options, options);
+  }
+
+  /**
+   * Answers the questions of the running sandbox with a function, until the result is closed. A process of the sandbox
+   * asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. Its question is denied after 30
+   * seconds, and at once while nobody listens. A file that is allowed is copied in.
+   */
+  async onAsk(onAsk: OnAsk, options: CallOptions = {}): Promise<Answering> {
+    return Answering.begin(this.#remote, onAsk, options);
+  }
+
+  /**
+   * Gives a path in a staged directory another state, and keeps the rule. If the sandbox runs and the path becomes
+   * readable, this host's files there are copied into it as they are now, except those that it has of its own. They are
+   * no changes of the sandbox. A stopped sandbox gets them by {@link restage}.
+   */
+  async allow(path: Text, state: RuleState = "allow", options: CallOptions = {}): Promise<Allowed> {
+    return this.#remote.value("allow", { path, state }, options);
   }
 
   /**
@@ -245,6 +300,20 @@ export class Sandbox implements AsyncDisposable {
   async rollback(name?: Name, options: RollbackOptions = {}): Promise<RolledBack> {
     const snapshot = name === undefined ? undefined : nameOf(name);
     return this.#remote.value("rollback", { ...options, name: snapshot }, options);
+  }
+
+  /** Returns the commands that were run in the sandbox: by `exec`, `spawn` and as jobs. */
+  async history(options: HistoryOptions = {}): Promise<History> {
+    return this.#remote.value("history", options, options);
+  }
+
+  /**
+   * Makes the files those before the last `n` commands that have a snapshot. Commands that are undone already do not
+   * count, so a second call goes further back. It is a {@link rollback} to the snapshot before the oldest of the commands;
+   * a rollback to the files that it keeps takes the undo back.
+   */
+  async undo(n = 1, options: UndoOptions = {}): Promise<Undone> {
+    return this.#remote.value("undo", { ...options, count: n }, options);
   }
 
   /**

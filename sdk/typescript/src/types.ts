@@ -7,6 +7,8 @@ export type * from "./types/sandbox_info.js";
 export type * from "./types/command.js";
 export type * from "./types/diff.js";
 export type * from "./types/file.js";
+export type * from "./types/history.js";
 export type * from "./types/log.js";
+export type * from "./types/question.js";
 export type * from "./types/snapshot.js";
 export type * from "./types/volume.js";

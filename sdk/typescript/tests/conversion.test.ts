@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Mount } from "msb-sdk";
+
 import { internal } from "./support/internal.js";
 
 const { fromNative, toNative } = internal<typeof import("../dist/conversion.js")>("conversion");
@@ -8,6 +10,20 @@ const { fromNative, toNative } = internal<typeof import("../dist/conversion.js")
 test("names become snake case, and undefined fields are left out", () => {
   const options = { timeoutMs: 5, maxOutput: undefined, tty: { rows: 1, cols: 2 }, mounts: [{ readOnly: true }] };
   assert.deepEqual(toNative(options), { timeout_ms: 5, tty: { rows: 1, cols: 2 }, mounts: [{ read_only: true }] });
+});
+
+test("a staged directory is written with the names of the Rust SDK", () => {
+  const rules = ["target=hide", { path: "docs", state: "read-only" }, { path: new Uint8Array([255]), state: "deny" }] as const;
+  const mount = Mount.staged(new URL("file:///a"), "/b", { rules, defaultRules: false });
+  assert.deepEqual(toNative(mount), {
+    type: "staged",
+    source: "/a",
+    target: "/b",
+    read_only: false,
+    rules: ["target=hide", { path: "docs", state: "read-only" }, { path: { bytes: "/w==" }, state: "deny" }],
+    default_rules: false,
+  });
+  assert.deepEqual(toNative(Mount.bind("/a", "/b")), { type: "bind", source: "/a", target: "/b", read_only: false });
 });
 
 test("names of the user stay as they are", () => {

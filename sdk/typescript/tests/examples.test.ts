@@ -1,4 +1,4 @@
-/** The examples, run as their readers run them. The short form runs two of them. */
+/** The examples, run as their readers run them. The short form runs three of them. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -24,6 +24,7 @@ const OUTPUTS: Readonly<Record<string, RegExp>> = {
   parallel: /^\[ '1a 1b', '2a 2b', '3a 3b' \]\n$/,
   "pull-progress": /^127\.0\.0\.1:\d+\/app:1: [1-9]\d* layers, ([1-9]\d*) of \1 bytes read\n$/,
   "step-back-and-branch": /^print\('one'\)\n\nC \/work\/app\.py\ndocker\.io\/library\/example:1\n$/,
+  "staged-directory": /^\[ 'app\.py' \] \[ 'LICENSE=read-only' \]\nprint\('two'\)\n MIT\n\n$/,
   "cleaning-up": /^the owned sandbox is gone\nthe kept sandbox is removed\n$/,
 };
 
@@ -60,7 +61,7 @@ describe("examples", { concurrency: 1, timeout: 600_000 }, () => {
   const compared = Object.entries(COMPARED).map(([name, output]) => [`compared/${name}`, output] as const);
 
   for (const [name, output] of [...Object.entries(OUTPUTS), ...compared]) {
-    if (!IS_LONG && !["run-command", "step-back-and-branch"].includes(name)) continue;
+    if (!IS_LONG && !["run-command", "staged-directory", "step-back-and-branch"].includes(name)) continue;
     test(name, async () => {
       // A pull needs a store without the image: each example of it has a home of its own.
       const home = name === "pull-progress" ? mkdtempSync(join(tmpdir(), "msb-home-")) : undefined;

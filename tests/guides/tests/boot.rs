@@ -25,6 +25,11 @@ fn boot_guide_review() {
 }
 
 #[test]
+fn boot_guide_repository() {
+    boot("repository");
+}
+
+#[test]
 fn boot_guide_snapshots() {
     boot("snapshots");
 }

@@ -34,6 +34,12 @@ impl Call {
     pub(super) fn is_injected(&self) -> bool {
         self.text.ends_with("(INJECTED)")
     }
+
+    /// Returns the absolute paths in the arguments and of the descriptors.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        let parts = self.text.split(['"', '<', '>']);
+        parts.filter(|part| part.starts_with('/')).map(Path::new)
+    }
 }
 
 /// A fault that is injected into calls, which are then not made.

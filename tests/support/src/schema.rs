@@ -18,6 +18,9 @@ macro_rules! schema {
 /// Each schema's name and text, embedded because a guest has no repository.
 const SCHEMAS: &[(&str, &str)] = &[
     schema!("apply"),
+    schema!("apply-staged"),
+    schema!("asks"),
+    schema!("commands"),
     schema!("df"),
     schema!("diff"),
     schema!("doctor"),
@@ -29,6 +32,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("images"),
     schema!("inspect"),
     schema!("jobs"),
+    schema!("logs-asks"),
     schema!("prune"),
     schema!("ps"),
     schema!("push"),

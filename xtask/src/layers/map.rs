@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 19] = [
+pub(super) const MAP: [Row; 24] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -31,16 +31,22 @@ pub(super) const MAP: [Row; 19] = [
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench", "msb-python", "msb-node"]),
     row("binding", &["msb-sdk-binding"]),
+    row("terminal", &["msb-terminal"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
+    row("files", &["msb-sandbox-files"]),
+    row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
+    row("patches", &["msb-patches", "staged-image"]),
     row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),
     row(
         "effects",
         &[
             "image-store",
             "oci-registry",
+            "command-journal",
             "tree-archive",
+            "msb-machine-records",
             "msb-vmm-krun",
             "msb-vmm-qemu",
         ],
@@ -67,9 +73,14 @@ pub(super) const MAP: [Row; 19] = [
             "durable-files",
             "sealed-records",
             "nbd-server",
-            "terminal-text",
+            "path-rules",
+            "questions",
+            "docker-words",
+            "host-setup",
+            "msb-cancellation",
         ],
     ),
+    row("text", &["terminal-text"]),
     row("errors", &["diagnosis"]),
 ];
 
@@ -90,9 +101,9 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "tree-archive",
         ],
     ),
-    // The library of clients, which boots images and reaches no registry.
+    // The libraries of clients, which boot images and reach no registry.
     (
-        "msb-runtime",
+        "msb-sandbox-files",
         &[
             "boot-disk",
             "diagnosis",
@@ -106,15 +117,21 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "image-store",
             "msb-agent-protocol",
             "msb-jail",
+            "msb-machine-records",
             "msb-network",
+            "msb-patches",
+            "msb-runtime",
             "msb-sandbox-model",
+            "msb-sandbox-snapshots",
             "msb-vmm",
             "nbd-server",
             "oci-image",
             "oci-layers",
+            "path-rules",
             "rootfs-view",
             "sealed-records",
             "snapshot-file",
+            "staged-image",
             "tar-stream",
             "terminal-text",
             "tree-archive",

@@ -5,13 +5,13 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FollowClockReply, FollowClockRequest,
-    FreezeEvent, FreezeInput, Frozen, GetArchiveRequest, HelloReply, HelloRequest, ListReply,
-    ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply, MountRootRequest,
-    PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
-    ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
-    ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
-    SignalRequest, Started, StatReply, StatRequest, StatsReply, StatsRequest, Thawed,
+    AskEvent, AskInput, Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FollowClockReply,
+    FollowClockRequest, FreezeEvent, FreezeInput, Frozen, GetArchiveRequest, HelloReply,
+    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
+    MountRootRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
+    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest,
+    ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
+    SignalReply, SignalRequest, Started, StatReply, StatRequest, StatsReply, StatsRequest, Thawed,
     UnmountRootReply, UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest,
     WriteFileInput, WriteFileReply, freeze_event, freeze_input, put_archive_input,
     write_file_input,
@@ -217,6 +217,15 @@ impl Sandbox for Guest {
         &self,
         _: Request<WatchDisksRequest>,
     ) -> Result<Response<Self::WatchDisksStream>, Status> {
+        Err(Status::unimplemented(""))
+    }
+
+    type AskStream = ReceiverStream<Result<AskEvent, Status>>;
+
+    async fn ask(
+        &self,
+        _: Request<Streaming<AskInput>>,
+    ) -> Result<Response<Self::AskStream>, Status> {
         Err(Status::unimplemented(""))
     }
 

@@ -63,7 +63,8 @@ pub(super) fn find() -> Result<Disks, BootError> {
     Ok(disks)
 }
 
-fn wait_for(serial: &str) -> Result<String, BootError> {
+/// Waits until the kernel has a disk with this serial, and returns its device node.
+pub(super) fn wait_for(serial: &str) -> Result<String, BootError> {
     let deadline = Instant::now() + APPEAR_TIMEOUT;
     loop {
         if let Some(device) = look_for(serial) {

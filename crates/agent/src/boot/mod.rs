@@ -16,9 +16,11 @@ mod loop_device;
 mod mount_request;
 mod mounts;
 mod network;
+mod overlay;
 pub(crate) mod own_mounts;
 mod root;
 mod root_disk;
+mod staged;
 mod volumes;
 pub(crate) mod working_directory;
 
@@ -74,6 +76,7 @@ fn mount_root() -> Result<(), BootError> {
     root::mount(&disks)?;
     mounts::mount_in_root()?;
     volumes::mount_all()?;
+    staged::offer_questions()?;
     working_directory::make();
     root::expose_lower_mounts()?;
     root::pivot()

@@ -21,6 +21,8 @@ pub(super) enum Kind {
     Share,
     /// A file of the host, by tag.
     File,
+    /// A directory of the host that is staged, by the serial of its disk and its number, `SERIAL/NUMBER`.
+    Staged,
     /// A tmpfs, held in guest memory.
     Tmpfs,
 }
@@ -63,6 +65,7 @@ fn parse(mount: &str) -> Option<MountRequest> {
         "disk" => Kind::Disk,
         "share" => Kind::Share,
         "file" => Kind::File,
+        "staged" => Kind::Staged,
         "tmpfs" => Kind::Tmpfs,
         _ => return None,
     };

@@ -1,6 +1,3 @@
-use std::ffi::CString;
-use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 use rustix::mount::{MountFlags, mount_bind, mount_move, mount_remount};
@@ -8,27 +5,13 @@ use rustix::process::{chdir, pivot_root};
 
 use super::disks::Disks;
 use super::error::step;
+use super::overlay::{THROWN_AWAY_VARIABLE, UPPER, mount_overlay_at};
+use super::staged::{self, STAGED};
 use super::{
     BOOT_ROOT, BootError, NEW_ROOT, UPPER_MOUNT, grow, guest_settings, own_mounts, root_disk,
 };
 
 const IMAGE: &str = "/image";
-const UPPER: &str = "/upper";
-
-/// The overlay's options, the same for the life of an upper disk: directories can be renamed, hard
-/// links survive copy-up, a change of mode copies no data, and an upper disk is never used with
-/// another image. With `xino`, files are on the device of their directories and have the inode
-/// number that readdir returns.
-const OVERLAY_OPTIONS: &str = "lowerdir=/image,upperdir=/upper/upper,workdir=/upper/work,\
-    redirect_dir=on,index=on,metacopy=on,xino=on";
-
-/// Set if the upper disk is deleted with its machine. Its content is never read again, so the
-/// overlay does not sync it.
-const THROWN_AWAY_VARIABLE: &str = "msb_thrown_away";
-/// The mark that a volatile overlay leaves, which makes the next mount fail. It is removed because
-/// a machine that shut down cleanly was synced when it was unmounted, and may be started again; and a
-/// snapshot of a volatile one is synced when it is frozen.
-const VOLATILE_MARK: &str = "/upper/work/work/incompat/volatile";
 
 /// Mounts the root filesystem.
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
@@ -51,29 +34,8 @@ fn mount_overlay(image: &str, upper: &str) -> Result<(), BootError> {
     )
     .map_err(step("mount the upper disk as ext4"))?;
     grow::fill_disk(upper, UPPER, "ext4");
-    let options = overlay_options()?;
-    rustix::mount::mount(
-        "overlay",
-        NEW_ROOT,
-        "overlay",
-        MountFlags::empty(),
-        Some(options.as_c_str()),
-    )
-    .map_err(step("mount the overlay of image and upper"))
-}
-
-fn overlay_options() -> Result<CString, BootError> {
-    let mut options = OVERLAY_OPTIONS.to_owned();
-    if std::env::var_os(THROWN_AWAY_VARIABLE).is_some() {
-        options.push_str(",volatile");
-    }
-    match fs::remove_dir(VOLATILE_MARK) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(step("mount the volatile overlay again")(error));
-        }
-        _ => {}
-    }
-    Ok(CString::new(options).expect("the options hold no NUL"))
+    mount_overlay_at(NEW_ROOT, IMAGE, UPPER, MountFlags::empty())
+        .map_err(step("mount the overlay of image and upper"))
 }
 
 /// Moves the image and the upper disk to where the sandbox's root user can inspect them. The upper
@@ -88,7 +50,11 @@ pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
     if root_disk::filesystem().is_some() {
         mount_bind(NEW_ROOT, &upper).map_err(step("show the root disk in /run/msb"))?;
     } else {
-        for (from, to) in [(IMAGE, &point("image")?), (UPPER, &upper)] {
+        let mut moved = vec![(IMAGE, point("image")?), (UPPER, upper.clone())];
+        if staged::is_mounted().map_err(step("examine the staged directories"))? {
+            moved.push((STAGED, point("staged")?));
+        }
+        for (from, to) in moved {
             mount_move(from, to).map_err(step("move a mount into /run/msb"))?;
         }
     }

@@ -1,4 +1,4 @@
-//! Mounts that the host asks for: volumes, host directories and tmpfs.
+//! Mounts that the host asks for: volumes, host directories, staged directories and tmpfs.
 //!
 //! They are mounted while the new root is assembled, so that the directories that every sandbox has
 //! in `/run` are made in whatever is mounted there.
@@ -17,6 +17,7 @@ use super::entries::{Shares, is_entry};
 use super::error::step;
 use super::mount_request::{Kind, MountRequest};
 use super::mounts::{file_point, mount_point, open_root};
+use super::staged::mount_staged;
 use super::{BootError, disks};
 
 /// The directory of the boot disk where a volume's disk is mounted while it is prepared.
@@ -37,7 +38,7 @@ pub(super) fn mount_all() -> Result<(), BootError> {
         let path = Path::new(request.target.trim_start_matches('/'));
         let point = match request.kind {
             Kind::File => file_point(&root, path),
-            Kind::Disk | Kind::Share | Kind::Tmpfs => mount_point(&root, path),
+            Kind::Disk | Kind::Share | Kind::Staged | Kind::Tmpfs => mount_point(&root, path),
         };
         let point = point.map_err(step(&name))?;
         let takes_anything = matches!(request.kind, Kind::Tmpfs | Kind::File);
@@ -54,6 +55,7 @@ pub(super) fn mount_all() -> Result<(), BootError> {
             Kind::Share | Kind::File => {
                 mount_entry(&request, &mut shares, &point).map_err(step(&name))?;
             }
+            Kind::Staged => mount_staged(&request, &path_of(&point))?,
             Kind::Tmpfs => mount_at(&request, &point, "tmpfs").map_err(step(&name))?,
         }
     }

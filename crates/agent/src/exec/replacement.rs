@@ -121,7 +121,6 @@ impl Replacement {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
@@ -158,8 +157,15 @@ mod tests {
             directory.path().join("text"),
             directory.path().join("trace"),
         );
-        std::fs::write(&program, format!("echo run > {}\n", trace.display())).expect("written");
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("set");
+        let source = directory.path().join("source");
+        std::fs::write(&source, format!("echo run > {}\n", trace.display())).expect("written");
+        // Another process writes the program: a child of another thread would keep a descriptor of this one open, and
+        // the kernel runs nothing that is open for writing.
+        let copied = std::process::Command::new("install")
+            .args(["-m", "755"])
+            .args([&source, &program])
+            .status();
+        assert!(copied.expect("install runs").success());
         let error = run(&program, &["text"], &[]).expect_err("no program");
         assert_eq!(error.raw_os_error(), Some(libc::ENOEXEC));
         assert!(!trace.exists());

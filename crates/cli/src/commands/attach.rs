@@ -4,9 +4,10 @@ use anyhow::Context as _;
 use msb_sdk::{EndReason, Force, Lifetime, Sandbox};
 
 use super::Context;
-use crate::failure::{Failure, Outcome, Vanished};
-use crate::streams::{EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
-use crate::{option_values, output};
+use crate::option_values;
+use msb_terminal::failure::{Failure, Outcome, Vanished};
+use msb_terminal::output;
+use msb_terminal::streams::{EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
 
 /// The time that an ended machine may take to disappear.
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context as _, anyhow};
 
 use super::Context;
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 /// The benchmark program, in the same directory as msb.
 const PROGRAM: &str = "msb-bench";

@@ -3,8 +3,8 @@ use msb_sdk::CommitOptions;
 use super::Context;
 use super::patterns::{Patterns, patterns_help};
 use super::snapshot::split;
-use crate::failure::Outcome;
-use crate::output;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb commit`.
 #[derive(Debug, clap::Args)]

@@ -1,7 +1,8 @@
 use clap_complete::Shell;
 
-use crate::failure::Outcome;
-use crate::{completion, output};
+use crate::completion;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb completion`.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 use super::Context;
 use super::ps::{Filter, filter};
-use crate::confirm::confirmed;
-use crate::failure::{Failure, Failures, Outcome};
-use crate::output;
+use msb_terminal::confirm::confirmed;
+use msb_terminal::failure::{Failure, Failures, Outcome};
+use msb_terminal::output;
 
 // Arguments of `msb container prune`.
 #[derive(Debug, clap::Args)]

@@ -6,9 +6,9 @@ use anyhow::anyhow;
 use msb_sdk::{CopyOptions, Files};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Stream};
-use crate::terminal;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Stream};
+use msb_terminal::terminal;
 
 // Arguments of `msb cp`.
 #[derive(Debug, clap::Args)]

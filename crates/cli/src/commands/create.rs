@@ -19,10 +19,10 @@ use super::stopping::StoppingArguments;
 use super::volume::MountArguments;
 use super::{Context, pull};
 use crate::docker::NeedlessOptions;
-use crate::failure::{Failure, Interrupted, Outcome};
 use crate::option_values::{Duration, Label, Restart};
-use crate::output;
-use crate::progress::Bars;
+use msb_terminal::failure::{Failure, Interrupted, Outcome};
+use msb_terminal::output;
+use msb_terminal::progress::Bars;
 
 // Arguments of `msb create`.
 #[derive(Debug, clap::Args)]
@@ -112,6 +112,14 @@ pub(crate) struct SandboxArguments {
     /// Without this, the first snapshot is taken while the sandbox is stopped.
     #[arg(long, help_heading = "Machine")]
     snapshots: bool,
+    /// Take a snapshot before each command of msb exec, so that msb undo can take it back
+    ///
+    /// This prepares the writable disk for snapshots.
+    #[arg(long, help_heading = "Machine")]
+    snapshot_commands: bool,
+    /// Number of commands whose snapshots are kept, 1 to 400 [default: 50]
+    #[arg(long, value_name = "COUNT", help_heading = "Machine")]
+    undo_limit: Option<u32>,
     /// Virtual processors [default: the host's, at most 4]
     #[arg(long, value_name = "COUNT", value_parser = parse_cpus, help_heading = "Machine")]
     cpus: Option<u8>,
@@ -163,6 +171,8 @@ impl SandboxArguments {
         options.memory = Some(Size::new(u64::from(self.memory) << 20));
         options.disk = Some(Size::new(self.upper_size));
         options.snapshots = self.snapshots;
+        options.snapshot_commands = self.snapshot_commands;
+        options.undo_limit = self.undo_limit;
         options.remove_when_stopped = self.rm;
         options.restart = self.restart.0;
         let ms = |duration: Duration| duration.0.saturating_mul(1000);
@@ -172,7 +182,7 @@ impl SandboxArguments {
         self.limits.set(&mut options.guest).map_err(Error::from)?;
         options.stop_signal = self.stopping.signal();
         options.stop_timeout_ms = Some(self.stopping.timeout_ms());
-        options.mounts = self.mounts.mounts();
+        options.mounts = self.mounts.mounts()?;
         options.network = self.network.network();
         options.ports = self.network.ports();
         options.publish_all = self.network.publishes_all();

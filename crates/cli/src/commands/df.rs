@@ -3,9 +3,9 @@ use std::io;
 use msb_sdk::{Usage, UsageGroup};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
-use crate::table;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
+use msb_terminal::table;
 
 // Arguments of `msb df`.
 #[derive(Debug, clap::Args)]
@@ -51,6 +51,7 @@ fn print(report: &Usage, verbose: bool) -> io::Result<()> {
         row("Unfinished", &report.unfinished),
         row("Older stores", &report.older_stores),
         row("Sandboxes", &report.sandboxes),
+        row("Staged directories", &report.staged_directories),
         row("Volumes", &report.volumes),
         row("Kernels and boot disks", &report.machine),
     ];

@@ -1,8 +1,8 @@
 use msb_sdk::{Finding, Fix, Severity};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
 
 // Arguments of `msb doctor`.
 #[derive(Debug, clap::Args)]
@@ -46,7 +46,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         .iter()
         .any(|finding| finding.level == Severity::Broken);
     Ok(if is_broken {
-        crate::failure::EXIT_MSB_FAILED
+        msb_terminal::failure::EXIT_MSB_FAILED
     } else {
         0
     })

@@ -3,9 +3,10 @@ use std::time::Duration;
 use super::Context;
 use super::process::ProcessArguments;
 use crate::docker::NeedlessOptions;
-use crate::failure::{Outcome, Vanished};
-use crate::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
-use crate::{option_values, output};
+use crate::option_values;
+use msb_terminal::failure::{Outcome, Vanished};
+use msb_terminal::output;
+use msb_terminal::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
 
 /// The exit code after a timeout, as timeout(1) of the GNU coreutils has it.
 const EXIT_TIMED_OUT: u8 = 124;
@@ -20,6 +21,7 @@ const EXIT_TIMED_OUT: u8 = 124;
     Examples:\n  \
     msb exec work ls -l /root\n  \
     msb exec -it work bash\n  \
+    msb exec --snapshot work apt-get -y upgrade; msb undo work\n  \
     tar c . | msb exec -i -w /srv work tar x"
 )]
 pub(crate) struct Arguments {
@@ -28,6 +30,14 @@ pub(crate) struct Arguments {
     /// Run in the background and print the job's number; see msb jobs, and --job of logs, wait, kill
     #[arg(short, long, conflicts_with_all = ["interactive", "timeout"])]
     detach: bool,
+    /// Take a snapshot before the command, for msb undo; without it, the command is not started
+    ///
+    /// The sandbox has to be prepared for snapshots: see --snapshots of msb create.
+    #[arg(long, conflicts_with = "no_snapshot")]
+    snapshot: bool,
+    /// Take no snapshot, although the sandbox was created with --snapshot-commands
+    #[arg(long)]
+    no_snapshot: bool,
     /// Kill the command if it takes longer than this, such as 90s or 2h30m
     #[arg(long, value_name = "TIME")]
     timeout: Option<option_values::Duration>,
@@ -49,6 +59,8 @@ impl Arguments {
         Self {
             process: ProcessArguments::default(),
             detach: false,
+            snapshot: false,
+            no_snapshot: true,
             timeout: None,
             needless: NeedlessOptions::default(),
             is_report: true,
@@ -62,7 +74,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     arguments.process.check_terminal()?;
     arguments.needless.print(context.quiet);
     let sandbox = context.handle(&arguments.sandbox).await?;
-    let options = arguments.process.exec_options(&arguments.command)?;
+    let mut options = arguments.process.exec_options(&arguments.command)?;
+    let is_chosen = arguments.snapshot || arguments.no_snapshot;
+    options.snapshot = is_chosen.then_some(arguments.snapshot);
+    options.is_unrecorded = arguments.is_report;
     if arguments.detach {
         let job = sandbox.jobs().start_with(options).await?;
         output::print(&format!("{}\n", job.id()))?;
@@ -75,15 +90,21 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         is_ours: true,
         is_report: arguments.is_report,
     };
+    let mut end = None;
     let joined = async {
         let process = sandbox.spawn_with(options).await?;
+        end = Some(process.record_end(EXIT_TIMED_OUT));
         join(process, joint, &context.timeline).await
     };
     let limit = arguments.timeout.map(|limit| Duration::from_secs(limit.0));
     // A timeout drops the process, which kills the command.
-    match tokio::time::timeout(limit.unwrap_or(Duration::MAX), joined).await {
+    let joined = tokio::time::timeout(limit.unwrap_or(Duration::MAX), joined).await;
+    match joined {
         Err(_) => {
             say_stopped(arguments);
+            if let Some(end) = end {
+                end.await;
+            }
             Ok(EXIT_TIMED_OUT)
         }
         Ok(ending) => match ending? {

@@ -3,8 +3,8 @@ use msb_sdk::ForkOptions;
 
 use super::Context;
 use super::snapshot::split;
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
 
 /// The most forks that one command makes.
 const COUNT_MAX: i64 = 1000;

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context as _, anyhow};
 
-use crate::failure::Failure;
+use msb_terminal::failure::Failure;
 
 /// A new file for a sandbox's id. It is removed if no id is written.
 #[derive(Debug)]

@@ -4,10 +4,10 @@ use msb_sdk::{Force, Image};
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::failure::{Failures, Outcome};
-use crate::output;
-use crate::table;
-use crate::template::{ListingFormat, fields};
+use msb_terminal::failure::{Failures, Outcome};
+use msb_terminal::output;
+use msb_terminal::table;
+use msb_terminal::template::{ListingFormat, fields};
 
 // Arguments of `msb image`.
 #[derive(Debug, clap::Args)]

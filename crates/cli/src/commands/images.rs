@@ -4,11 +4,11 @@ use msb_sdk::ImageInfo;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
 use crate::image_pattern::ImagePattern;
-use crate::output;
-use crate::table;
-use crate::template::{ListingFormat, fields};
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
+use msb_terminal::table;
+use msb_terminal::template::{ListingFormat, fields};
 
 /// The number of a digest's hexadecimal digits that a table shows.
 const DIGITS_SHOWN: usize = 12;

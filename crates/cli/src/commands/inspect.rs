@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use super::{Context, image, ps, volume};
 use crate::docker::NeedlessOptions;
-use crate::failure::{Failure, Outcome};
-use crate::output;
-use crate::template::{ListingFormat, fields};
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
+use msb_terminal::template::{ListingFormat, fields};
 
 // Arguments of `msb inspect`.
 #[derive(Debug, clap::Args)]

@@ -1,9 +1,9 @@
 use msb_sdk::JobInfo;
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
-use crate::table::{Elastic, Table};
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
+use msb_terminal::table::{Elastic, Table};
 
 /// The columns that give way on a narrow terminal.
 const ELASTIC: [Elastic; 1] = [Elastic::cut("COMMAND")];

@@ -2,7 +2,7 @@ use msb_runtime::StopSignal;
 use msb_sdk::Signal;
 
 use super::Context;
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 /// The number of SIGKILL on Linux.
 const KILL: i32 = 9;

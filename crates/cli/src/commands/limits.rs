@@ -1,5 +1,6 @@
-use crate::failure::Outcome;
-use crate::{limits, output};
+use crate::limits;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb limits`, which `msb help limits` shows.
 #[derive(Debug, clap::Args)]

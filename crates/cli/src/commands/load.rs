@@ -6,10 +6,10 @@ use msb_sdk::LoadOptions;
 use oci_image::Platform;
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
 use crate::limits::LimitArguments;
-use crate::progress::Bars;
-use crate::{output, terminal};
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::progress::Bars;
+use msb_terminal::{output, terminal};
 
 /// The path of an archive, and the image to load of it.
 type Source = (Option<PathBuf>, Option<String>);

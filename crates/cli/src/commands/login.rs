@@ -3,9 +3,9 @@ use std::path::PathBuf;
 use msb_sdk::LoginOptions;
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output;
-use crate::password::{self, Echo};
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
+use msb_terminal::password::{self, Echo};
 
 // Arguments of `msb login`.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 use super::Context;
-use crate::failure::Outcome;
-use crate::output;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb logout`.
 #[derive(Debug, clap::Args)]

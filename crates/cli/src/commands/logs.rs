@@ -5,8 +5,10 @@ use jiff::Timestamp;
 use msb_sdk::{LogOptions, LogRecord, LogSource, OutputStream};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
 use crate::option_values::{Moment, Tail};
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output::{self, Format};
+use msb_terminal::questions;
 
 // Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
@@ -19,7 +21,8 @@ use crate::option_values::{Moment, Tail};
     Examples:\n  \
     msb logs -f --tail 100 build\n  \
     msb logs --since 10m -t build\n  \
-    msb logs --source console build"
+    msb logs --source console build\n  \
+    msb logs --source asks --format json agent"
 )]
 pub(crate) struct Arguments {
     /// Follow the output until the sandbox has stopped
@@ -38,9 +41,13 @@ pub(crate) struct Arguments {
     /// Show the time of each line
     #[arg(short, long)]
     timestamps: bool,
-    /// Log to print: the command's output, the guest's console, or the machine's messages
+    /// Log to print: the command's output, the guest's console, the machine's messages, or the questions
+    /// that msb-ask asked
     #[arg(long, value_enum, default_value_t, value_name = "SOURCE")]
     source: Source,
+    /// Output format; json is for --source asks
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
     /// Print the log of a job instead of the main command's
     #[arg(long, value_name = "NUMBER")]
     job: Option<u64>,
@@ -58,6 +65,8 @@ enum Source {
     Console,
     /// The process that runs the machine
     Machine,
+    /// The sandbox's questions and their answers
+    Asks,
 }
 
 impl Arguments {
@@ -67,6 +76,9 @@ impl Arguments {
             let options = "--since, --until, --timestamps and --job";
             return Err(anyhow!("{options} can be used only with --source output").into());
         }
+        if self.format == Format::Json && self.source != Source::Asks {
+            return Err(anyhow!("--format json can be used only with --source asks").into());
+        }
         let mut options = LogOptions::default();
         options.follow = self.follow;
         options.tail = self.tail.0;
@@ -74,6 +86,7 @@ impl Arguments {
             Source::Output => LogSource::Output,
             Source::Console => LogSource::Console,
             Source::Machine => LogSource::Machine,
+            Source::Asks => LogSource::Asks,
         };
         options.job = self.job;
         options.since_ns = self.since.map(|moment| nanoseconds(moment.0));
@@ -94,7 +107,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         timestamps: arguments.timestamps,
         within_line: [false; 2],
     };
-    while let Some(record) = logs.next().await? {
+    while let Some(mut record) = logs.next().await? {
+        if arguments.source == Source::Asks {
+            record.data = asks_line(&record.data, arguments.format)?.into();
+        }
         match printer.print(&record) {
             // A reader that closed the pipe wants no more.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(0),
@@ -102,6 +118,19 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
     }
     Ok(0)
+}
+
+/// Returns a line of the questions' journal as it is printed.
+fn asks_line(line: &[u8], format: Format) -> Result<String, Failure> {
+    let record: ::questions::Record = serde_json::from_slice(line)?;
+    if format == Format::Json {
+        return Ok(format!("{}\n", output::json_line(&record)?));
+    }
+    let time = Timestamp::from_nanosecond(record.time_ns.into()).unwrap_or_default();
+    Ok(format!(
+        "{time:.3} {}\n",
+        questions::recorded(&record.event)
+    ))
 }
 
 /// The output of a log's records.

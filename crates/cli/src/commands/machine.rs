@@ -7,7 +7,7 @@ use msb_vmm::Vmm;
 use msb_vmm_krun::Krun;
 use msb_vmm_qemu::Qemu;
 
-use crate::failure::Failure;
+use msb_terminal::failure::Failure;
 
 /// The environment variable that selects the VMM.
 const VMM_VARIABLE: &str = "MSB_VMM";

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::commands::Context;
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 /// The steps by which the process yields to others (nice(2)). With more of them, processes that keep all
 /// processors busy could hold up those that wait for a list to be exchanged.

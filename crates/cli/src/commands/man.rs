@@ -2,8 +2,9 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::failure::Outcome;
-use crate::{man_pages, output};
+use crate::man_pages;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb man`.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,11 @@
 //! The commands, one file for each: its arguments and its action.
 
+pub(crate) mod allow;
 pub(crate) mod apply;
+pub(crate) mod asks;
 pub(crate) mod attach;
 pub(crate) mod bench;
+pub(crate) mod command_history;
 pub(crate) mod commit;
 pub(crate) mod completion;
 pub(crate) mod container_prune;
@@ -17,7 +20,7 @@ pub(crate) mod fork;
 pub(crate) mod fs;
 pub(crate) mod guest;
 mod guest_limits;
-pub(crate) mod history;
+mod history;
 mod id_file;
 pub(crate) mod image;
 pub(crate) mod images;
@@ -44,9 +47,11 @@ pub(crate) mod pull;
 pub(crate) mod push;
 pub(crate) mod rename;
 mod resources;
+pub(crate) mod restage;
 pub(crate) mod restart;
 pub(crate) mod rm;
 pub(crate) mod rollback;
+mod rules;
 pub(crate) mod run;
 pub(crate) mod save;
 pub(crate) mod share;
@@ -58,6 +63,7 @@ pub(crate) mod stopping;
 pub(crate) mod system_prune;
 pub(crate) mod tag;
 pub(crate) mod top;
+pub(crate) mod undo;
 pub(crate) mod update;
 pub(crate) mod verify;
 pub(crate) mod version;
@@ -68,13 +74,15 @@ pub(crate) mod wait;
 use std::path::Path;
 
 use anyhow::Context as _;
-use msb_runtime::{Home, Timeline};
+use msb_machine_records::Timeline;
+use msb_runtime::Home;
 use msb_sdk::{Files, Msb, Notice, Operation};
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
-use crate::failure::{Failure, Failures, Outcome};
-use crate::signals::Interrupts;
-use crate::{output, reminder};
+use crate::reminder;
+use msb_terminal::failure::{Failure, Failures, Outcome};
+use msb_terminal::output;
+use msb_terminal::signals::Interrupts;
 
 /// The context of every command.
 #[derive(Debug)]

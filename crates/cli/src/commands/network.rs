@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use msb_runtime::network::{InvalidPublish, Publish, Rule};
 use msb_sdk::{Network, Port};
 
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;

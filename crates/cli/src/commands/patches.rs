@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context as _, anyhow};
+use msb_patches::{HostCopy, HostEntry, NewDirectory};
 use msb_runtime::network::GATEWAY_ADDRESS;
-use msb_runtime::{HostCopy, HostEntry, NewDirectory};
 use msb_sdk::{CopyIn, HostName, SandboxOptions};
 
-use crate::failure::Failure;
+use msb_terminal::failure::Failure;
 
 /// The longest file of hosts that is read, in bytes.
 const HOSTS_MAX_BYTES: u64 = 256 << 10;

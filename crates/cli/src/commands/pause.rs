@@ -1,5 +1,5 @@
 use super::Context;
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 // Arguments of `msb pause`.
 #[derive(Debug, clap::Args)]

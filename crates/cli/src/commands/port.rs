@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use msb_sdk::{ErrorKind, Port};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
 
 // Arguments of `msb port`.
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,8 @@ use anyhow::{Context as _, anyhow};
 use msb_runtime::Ulimit;
 use msb_sdk::{Environment, ExecOptions, TerminalSize, Text};
 
-use crate::failure::Failure;
-use crate::terminal;
+use msb_terminal::failure::Failure;
+use msb_terminal::terminal;
 
 // The options for a command that runs in a sandbox.
 #[derive(Debug, Default, clap::Args)]

@@ -4,8 +4,8 @@ use anyhow::anyhow;
 use msb_sdk::{PruneOptions, Pruned};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
 
 // Arguments of `msb prune`.
 #[derive(Debug, clap::Args)]
@@ -78,6 +78,12 @@ fn print(report: &Pruned) -> std::io::Result<()> {
     };
     if report.older_stores > 0 {
         text.push_str(&format!("{} older stores\n", report.older_stores));
+    }
+    if report.staged_directories > 0 {
+        text.push_str(&format!(
+            "{} staged directories\n",
+            report.staged_directories
+        ));
     }
     text.push_str(&format!(
         "{} images, {} leftovers, {} {what}\n",

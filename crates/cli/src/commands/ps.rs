@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::failure::{Failure, Outcome, printable};
 use crate::option_values::Label;
-use crate::output;
-use crate::table::{Elastic, Table};
-use crate::template::{ListingFormat, fields};
+use msb_terminal::failure::{Failure, Outcome, printable};
+use msb_terminal::output;
+use msb_terminal::table::{Elastic, Table};
+use msb_terminal::template::{ListingFormat, fields};
 
 /// The number of a command's characters that a table shows, as in Docker.
 const COMMAND_SHOWN: usize = 20;

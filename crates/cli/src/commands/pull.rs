@@ -5,10 +5,10 @@ use oci_image::Platform;
 
 use super::Context;
 use crate::docker::NeedlessOptions;
-use crate::failure::{Failure, Failures, Interrupted, Outcome};
 use crate::limits::LimitArguments;
-use crate::output;
-use crate::progress::Bars;
+use msb_terminal::failure::{Failure, Failures, Interrupted, Outcome};
+use msb_terminal::output;
+use msb_terminal::progress::Bars;
 
 // Arguments of `msb pull`.
 #[derive(Debug, clap::Args)]

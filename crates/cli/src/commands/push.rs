@@ -5,10 +5,10 @@ use msb_sdk::{Error, Push, PushOptions, Pushed};
 
 use super::Context;
 use crate::docker::NeedlessOptions;
-use crate::failure::{Failure, Outcome};
 use crate::layer_compression::Compression;
-use crate::output::{self, Format};
-use crate::push_bars::PushBars;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output::{self, Format};
+use msb_terminal::push_bars::PushBars;
 
 // Arguments of `msb push`.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use msb_vmm::MEMORY_MIN_MIB;
 
-use crate::output;
+use msb_terminal::output;
 
 /// The most processors of a machine.
 const CPUS_MAX: u8 = u8::MAX;

@@ -1,7 +1,7 @@
 use super::machine::MachineArguments;
 use super::stop::StopArguments;
 use super::{Context, start, stop};
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 // Arguments of `msb restart`.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,8 @@
 use msb_sdk::{ErrorKind, Force};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb rm`.
 #[derive(Debug, clap::Args)]

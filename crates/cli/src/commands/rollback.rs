@@ -4,8 +4,8 @@ use msb_sdk::RollbackOptions;
 use super::Context;
 use super::machine::MachineArguments;
 use super::snapshot::{full_name, split};
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
 
 // Arguments of `msb rollback`.
 #[derive(Debug, clap::Args)]

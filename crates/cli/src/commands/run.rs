@@ -1,8 +1,14 @@
+use std::convert::Infallible;
+use std::future::pending;
+
+use msb_sdk::{Mount, MountKind, RuleState, Sandbox, SandboxOptions};
+
 use super::create::{self, SandboxArguments};
 use super::machine::MachineArguments;
 use super::{Context, attach};
-use crate::failure::Outcome;
-use crate::output;
+use msb_terminal::failure::Outcome;
+use msb_terminal::questions::{self, BY_RUN};
+use msb_terminal::{output, terminal};
 
 // Arguments of `msb run`.
 #[derive(Debug, clap::Args)]
@@ -51,11 +57,74 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let mut options = arguments.sandbox.options()?;
     options.start = arguments.machine.start();
     options.start.wait_for_attach = !arguments.is_left();
+    let asks = Asks::of(arguments, &options);
     let request = context.msb.sandboxes().run("").with_options(options);
     let sandbox = create::create(context, &arguments.sandbox, request.detached()).await?;
     if arguments.is_left() {
         output::print(&format!("{}\n", sandbox.id()))?;
         return Ok(0);
     }
-    attach::attach_started(context, &sandbox, arguments.sandbox.process.stdin()).await
+    let attached = attach::attach_started(context, &sandbox, arguments.sandbox.process.stdin());
+    tokio::select! {
+        outcome = attached => outcome,
+        never = asks.answer(&sandbox) => match never {},
+    }
+}
+
+/// The way in which questions of the sandbox are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asks {
+    /// The sandbox has no questions, or another client answers them.
+    Elsewhere,
+    /// The terminal belongs to the command; a notice names the client that answers.
+    WithNotice,
+    /// At this terminal.
+    Here,
+}
+
+impl Asks {
+    fn of(arguments: &Arguments, options: &SandboxOptions) -> Self {
+        let staged = |mount: &&Mount| mount.kind == MountKind::Staged;
+        let mut staged = options.mounts.iter().filter(staged).peekable();
+        let process = &arguments.sandbox.process;
+        if staged.peek().is_none() {
+            return Self::Elsewhere;
+        }
+        let asks = |mount: &Mount| {
+            mount
+                .rules
+                .iter()
+                .any(|rule| rule.state() == RuleState::Ask)
+        };
+        if process.has_terminal() || process.stdin() {
+            return if staged.any(asks) {
+                Self::WithNotice
+            } else {
+                Self::Elsewhere
+            };
+        }
+        if terminal::stdin_is_terminal() && terminal::stderr_is_terminal() {
+            Self::Here
+        } else {
+            Self::Elsewhere
+        }
+    }
+
+    /// Answers the questions of a sandbox that has started, if that is done here.
+    async fn answer(self, sandbox: &Sandbox) -> Infallible {
+        match self {
+            Self::Elsewhere => {}
+            Self::WithNotice => {
+                let name = sandbox.name();
+                output::notice(&format!("msb asks {name} answers questions of the sandbox"));
+            }
+            Self::Here => {
+                // Without the connection other clients may answer.
+                if let Ok(events) = sandbox.questions().await {
+                    questions::answer_all(sandbox, &events, BY_RUN).await;
+                }
+            }
+        }
+        pending().await
+    }
 }

@@ -6,10 +6,10 @@ use clap::ValueEnum;
 use msb_sdk::{SaveFormat, SaveRequest};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
 use crate::layer_compression::Compression;
-use crate::stdout_stream::StdoutStream;
-use crate::terminal;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::stdout_stream::StdoutStream;
+use msb_terminal::terminal;
 
 // Arguments of `msb save`.
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 // Arguments of `msb __share`.
 #[derive(Debug, clap::Args)]

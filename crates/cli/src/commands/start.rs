@@ -3,8 +3,8 @@ use msb_sdk::{Sandbox, StartOptions};
 
 use super::machine::MachineArguments;
 use super::{Context, attach};
-use crate::failure::{Failure, Outcome};
-use crate::terminal;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::terminal;
 
 // Arguments of `msb start`.
 #[derive(Debug, clap::Args)]

@@ -5,9 +5,9 @@ use msb_sdk::{ErrorKind, Sandbox, Stats, StatsSample};
 use tokio::time::sleep;
 
 use super::Context;
-use crate::failure::{Failure, Failures, Outcome};
-use crate::output::{self, Format};
-use crate::table::{Elastic, Table};
+use msb_terminal::failure::{Failure, Failures, Outcome};
+use msb_terminal::output::{self, Format};
+use msb_terminal::table::{Elastic, Table};
 
 /// The interval between two samples of a sandbox.
 const INTERVAL: Duration = Duration::from_secs(1);

@@ -4,8 +4,8 @@ use msb_runtime::StopSignal;
 use msb_sdk::{Sandbox, Stopped};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
 
 // Arguments of `msb stop`.
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
 use super::{Context, container_prune, prune, volume};
-use crate::confirm::confirmed;
-use crate::failure::Outcome;
+use msb_terminal::confirm::confirmed;
+use msb_terminal::failure::Outcome;
 
 // Arguments of `msb system prune`.
 #[derive(Debug, clap::Args)]

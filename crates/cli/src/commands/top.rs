@@ -1,5 +1,5 @@
 use super::{Context, exec};
-use crate::failure::Outcome;
+use msb_terminal::failure::Outcome;
 
 /// Lists every process except the kernel's threads, or all if `ps` cannot tell them apart. The threads are seen in
 /// the machine's own PID namespace alone; in another one, process 2 is a command.

@@ -3,8 +3,8 @@ use msb_sdk::{Changes, Size};
 
 use super::Context;
 use super::resources::{parse_cpus, parse_memory};
-use crate::failure::Outcome;
-use crate::output;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output;
 
 // Arguments of `msb update`.
 #[derive(Debug, clap::Args)]

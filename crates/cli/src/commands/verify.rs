@@ -3,9 +3,9 @@ use std::sync::Arc;
 use msb_sdk::Verified;
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
-use crate::progress::Bars;
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
+use msb_terminal::progress::Bars;
 
 /// The exit code if something is damaged and was not repaired.
 const EXIT_DAMAGED: u8 = 1;

@@ -1,6 +1,6 @@
 use super::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
 
 // Arguments of `msb version`.
 #[derive(Debug, clap::Args)]

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use msb_jail::Strictness;
 use msb_machine::{Finding, Helpers, Trial};
-use msb_runtime::Timeline;
+use msb_machine_records::Timeline;
 
 use super::{Context, machine};
-use crate::failure::{EXIT_MSB_FAILED, Outcome};
 use crate::internal::{NETWORK_COMMAND, SHARE_COMMAND};
-use crate::output;
+use msb_terminal::failure::{EXIT_MSB_FAILED, Outcome};
+use msb_terminal::output;
 
 // Arguments of `msb __vmm`.
 #[derive(Debug, clap::Args)]

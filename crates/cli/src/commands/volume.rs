@@ -5,13 +5,14 @@ use msb_sdk::{ErrorKind, Size, VolumeInfo, VolumeOptions};
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::confirm::confirmed;
-use crate::failure::{Failure, Failures, Outcome};
+use super::rules::RuleArguments;
 use crate::mount_options::{MountOption, TmpfsOption, VolumeOption};
 use crate::option_values::Label;
-use crate::output;
-use crate::table;
-use crate::template::{ListingFormat, fields};
+use msb_terminal::confirm::confirmed;
+use msb_terminal::failure::{Failure, Failures, Outcome};
+use msb_terminal::output;
+use msb_terminal::table;
+use msb_terminal::template::{ListingFormat, fields};
 
 // The options for host directories, volumes and tmpfs in a sandbox.
 #[derive(Debug, clap::Args)]
@@ -21,13 +22,14 @@ pub(crate) struct MountArguments {
     ///
     /// The path is a directory or a file. A source that begins with / or ./ is a path of the host;
     /// any other is the name of a volume. PATH alone is a new volume, which is removed with the
-    /// sandbox. With :ro the sandbox cannot write to it. The limit is 64 mounts with QEMU, and 3
-    /// volumes and directories and no files with libkrun.
-    #[arg(short, long, value_name = "[SOURCE:]PATH[:ro]")]
+    /// sandbox. With :ro the sandbox cannot write to it. With :staged it has the files that a directory
+    /// of the host has now, and its changes stay in the sandbox until msb apply puts them there. The
+    /// limit is 64 mounts with QEMU, and 3 volumes and directories and no files with libkrun.
+    #[arg(short, long, value_name = "[SOURCE:]PATH[:ro|staged]")]
     volume: Vec<VolumeOption>,
     /// Mount type=bind|volume|tmpfs,source=...,target=...
     ///
-    /// More keys are readonly, tmpfs-size and tmpfs-mode.
+    /// More keys are readonly, staged, tmpfs-size and tmpfs-mode.
     #[arg(long, value_name = "KEY=VALUE,...")]
     mount: Vec<MountOption>,
     /// Mount a tmpfs in guest memory; options: size=, mode=, exec, ro
@@ -35,6 +37,8 @@ pub(crate) struct MountArguments {
     /// It is empty at each start.
     #[arg(long, value_name = "PATH[:OPTIONS]")]
     tmpfs: Vec<TmpfsOption>,
+    #[command(flatten)]
+    rules: RuleArguments,
 }
 
 impl MountArguments {
@@ -43,11 +47,12 @@ impl MountArguments {
         self.volume.iter().any(|word| word.has_label)
     }
 
-    pub(crate) fn mounts(&self) -> Vec<msb_sdk::Mount> {
+    pub(crate) fn mounts(&self) -> Result<Vec<msb_sdk::Mount>, Failure> {
         let volumes = self.volume.iter().map(|word| &word.mount);
         let mounts = self.mount.iter().map(|word| &word.0);
         let tmpfs = self.tmpfs.iter().map(|word| &word.0);
-        volumes.chain(mounts).chain(tmpfs).map(mount).collect()
+        let mounts = volumes.chain(mounts).chain(tmpfs).map(mount);
+        self.rules.given_to(mounts.collect())
     }
 }
 
@@ -56,9 +61,11 @@ fn mount(mount: &Mount) -> msb_sdk::Mount {
     let target = mount.target.as_str();
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut converted = match &mount.source {
-        Source::Bind { directory: path } | Source::BindFile { file: path } => {
-            msb_sdk::Mount::bind(text(path), target)
+        Source::Bind {
+            directory: path, ..
         }
+        | Source::BindFile { file: path } => msb_sdk::Mount::bind(text(path), target),
+        Source::Staged(staged) => msb_sdk::Mount::staged(text(&staged.directory), target),
         Source::Volume { volume } => msb_sdk::Mount::volume(volume.as_str(), target),
         Source::Anonymous { size_bytes } => {
             let mut unnamed = msb_sdk::Mount::unnamed_volume(target);

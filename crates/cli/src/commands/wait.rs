@@ -2,8 +2,8 @@ use anyhow::anyhow;
 use msb_sdk::Sandbox;
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
 
 // Arguments of `msb wait`.
 #[derive(Debug, clap::Args)]

@@ -10,4 +10,5 @@ mod save;
 mod snapshot_archives;
 mod snapshots;
 mod support;
+mod undo;
 mod unstarted;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
-    CutDiskReply, CutDiskRequest, DiskErrorsReply, DiskErrorsRequest, Exec, ExecEvent, ExecInput,
-    HelloReply, HelloRequest, OwnEvent, OwnInput, Owned, PauseReply, PauseRequest,
-    ReplaceMergedReply, ReplaceMergedRequest, RollBackInput, ShutdownReply, ShutdownRequest,
-    SignalJobRequest, SignalReply, StartJobReply, UnpauseReply, UnpauseRequest, own_event,
-    own_input, roll_back_input,
+    AnswerQuestionReply, AnswerQuestionRequest, CutDiskReply, CutDiskRequest, DiskErrorsReply,
+    DiskErrorsRequest, Exec, ExecEvent, ExecInput, HelloReply, HelloRequest, OwnEvent, OwnInput,
+    Owned, PauseReply, PauseRequest, ReplaceMergedReply, ReplaceMergedRequest, RollBackInput,
+    ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, StartJobReply, UnpauseReply,
+    UnpauseRequest, WatchQuestionsRequest, own_event, own_input, roll_back_input,
 };
 use msb_agent_protocol::{Passage, Proxy, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -211,6 +211,23 @@ impl SupervisorCalls for Supervisor {
         self.connection.count();
         Self::replace_merged(self, &request.into_inner()).await?;
         Ok(Response::new(ReplaceMergedReply {}))
+    }
+
+    type WatchQuestionsStream = super::questions::Events;
+
+    async fn watch_questions(
+        &self,
+        _: Request<WatchQuestionsRequest>,
+    ) -> Result<Response<Self::WatchQuestionsStream>, Status> {
+        self.questions.listen().map(Response::new)
+    }
+
+    async fn answer_question(
+        &self,
+        request: Request<AnswerQuestionRequest>,
+    ) -> Result<Response<AnswerQuestionReply>, Status> {
+        self.questions.answer(request.get_ref())?;
+        Ok(Response::new(AnswerQuestionReply {}))
     }
 }
 

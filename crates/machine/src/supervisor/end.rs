@@ -9,7 +9,8 @@ use durable_files::now_s;
 use fs_err as fs;
 use msb_agent_protocol::v1::StopFirst;
 use msb_agent_protocol::{Client, Status};
-use msb_runtime::{EndReason, Exit, UNMOUNT_TIMEOUT};
+use msb_machine_records::{EndReason, Exit};
+use msb_runtime::UNMOUNT_TIMEOUT;
 use tokio::time::{sleep, timeout};
 
 use super::Supervisor;

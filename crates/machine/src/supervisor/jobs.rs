@@ -11,7 +11,8 @@ use durable_files::now_s;
 use fs_err as fs;
 use msb_agent_protocol::v1::Exec;
 use msb_agent_protocol::{Bytes, Client, Command, Control, Output, Status};
-use msb_runtime::{Exit, Job, JobPaths, LogStream, LogWriter};
+use msb_machine_records::{Exit, LogStream, LogWriter};
+use msb_runtime::{Job, JobPaths};
 use tokio::sync::watch;
 
 use super::call_timeout::answered;

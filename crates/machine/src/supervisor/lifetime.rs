@@ -3,7 +3,8 @@ use std::time::Duration;
 
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::{Client, Command};
-use msb_runtime::{EndReason, Exit, Lifetime, LogWriter, SandboxPaths, SupervisorConfig};
+use msb_machine_records::{EndReason, Exit, LogWriter};
+use msb_runtime::{Lifetime, SandboxPaths, SupervisorConfig};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 

@@ -5,7 +5,7 @@ use std::io;
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::{Exec, ExecEvent, ExitStatus, Failure, FailureKind, Started};
 use msb_agent_protocol::{Bytes, Client, ClientError, Command, Inputs, Output, Status};
-use msb_runtime::{Exit, LogStream, LogWriter};
+use msb_machine_records::{Exit, LogStream, LogWriter};
 use tokio::sync::{mpsc, watch};
 
 use super::attached::AttachedClients;

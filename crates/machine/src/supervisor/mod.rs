@@ -16,6 +16,7 @@ mod main_command;
 mod merged;
 mod owners;
 mod pause;
+mod questions;
 mod rollback;
 
 use std::convert::Infallible;
@@ -26,6 +27,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use self::questions::Questions;
 use clients::ClientConnection;
 use clock::Clock;
 use disks::Disks;
@@ -34,7 +36,8 @@ use jobs::Jobs;
 use main_command::MainCommand;
 use msb_agent_protocol::v1::HelloReply;
 use msb_agent_protocol::{Client, serve_kept};
-use msb_runtime::{EndReason, SandboxPaths, StopSignal, SupervisorConfig};
+use msb_machine_records::EndReason;
+use msb_runtime::{SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
 use pause::Pause;
 use rollback::Rollbacks;
@@ -96,6 +99,7 @@ pub(crate) async fn keep(
         killed: watch::Sender::new(false),
         reason: Arc::default(),
         pause: Pause::new(files.paused()),
+        questions: Questions::new(&files.asks()),
         rollbacks: Rollbacks::new(),
         exit: files.exit(),
         clock: Clock::new(agent.clone()),
@@ -104,6 +108,12 @@ pub(crate) async fn keep(
         agent,
     };
     tokio::spawn(supervisor.disks.clone().follow(supervisor.agent.clone()));
+    tokio::spawn(
+        supervisor
+            .questions
+            .clone()
+            .follow(supervisor.agent.clone()),
+    );
     if let Some(console) = watched.console {
         tokio::spawn(halt::end_if_halted(supervisor.clone(), console));
     }
@@ -146,6 +156,7 @@ pub(super) struct Supervisor {
     cuts: Option<DiskOrders>,
     pause: Pause,
     clock: Clock,
+    questions: Questions,
     rollbacks: Rollbacks,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.

@@ -3,6 +3,7 @@
 mod hostile;
 mod image;
 mod layered;
+mod let_in;
 mod oracle_changes;
 mod oracle_random;
 

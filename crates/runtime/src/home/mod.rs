@@ -11,6 +11,7 @@ pub use privacy::HomeError;
 /// | `store/` | images: see the `image-store` crate |
 /// | `kernels/` | guest kernels, wrapped once, by digest; their stamps |
 /// | `boot/` | boot disks, by the digest of the agent in them; their stamps |
+/// | `staged/` | images of staged directories, by their keys |
 /// | `volumes/` | one directory a named volume: its description and disk |
 /// | `sandboxes/` | one directory a sandbox: its description, upper disk, socket and logs |
 #[derive(Debug, Clone)]
@@ -39,7 +40,7 @@ impl Home {
     }
 
     /// Returns the limit on the memory for the metadata of a sandbox's disk, in bytes.
-    pub(crate) const fn disk_metadata_bytes(&self) -> u64 {
+    pub const fn disk_metadata_bytes(&self) -> u64 {
         self.disk_metadata_bytes
     }
 
@@ -56,6 +57,11 @@ impl Home {
     /// Returns the directory of boot disks.
     pub fn boot_disks(&self) -> PathBuf {
         self.root.join("boot")
+    }
+
+    /// Returns the images of staged directories.
+    pub fn staged_images(&self) -> staged_image::StagedImages {
+        staged_image::StagedImages::new(self.root.join("staged"))
     }
 
     /// Returns the directory of named volumes.

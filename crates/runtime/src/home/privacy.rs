@@ -10,11 +10,12 @@ use rustix::process::geteuid;
 use super::Home;
 
 /// The entries of a home: msb's own, its user's settings, and the `lost+found` of ext4.
-const KNOWN: [&str; 7] = [
+const KNOWN: [&str; 8] = [
     "store",
     "kernels",
     "boot",
     "volumes",
+    "staged",
     "sandboxes",
     "registries.toml",
     "lost+found",

@@ -77,6 +77,38 @@ pub enum MountError {
         /// The directory `MSB_HOME`.
         home: PathBuf,
     },
+    /// Only a directory can be staged.
+    #[error("cannot stage {}: it is not a directory; stage the directory that it is in", .path.display())]
+    NotStaged {
+        /// The path on the host.
+        path: PathBuf,
+    },
+    /// A staged directory lies in another one, on the host or in the sandbox.
+    #[error(
+        "the directory staged at {target} and the one staged at {other} are the same, or lie in each other; \
+         stage only the outer one"
+    )]
+    StagedTwice {
+        /// The target of one of them.
+        target: Target,
+        /// The target of the other one.
+        other: Target,
+    },
+    /// The root is no overlay, which staged directories need.
+    #[error(
+        "cannot stage a directory in a sandbox with --native-root or --root-disk: create one with an image \
+         and without --native-root"
+    )]
+    StagedRoot,
+    /// The disk of a new sandbox is that of another one, which has staged directories or none.
+    #[error(
+        "cannot stage a directory in a sandbox that begins with the disk of another one: stage it when that \
+         one is created, and its forks have it, too"
+    )]
+    StagedFork,
+    /// There are too many rules for a directory.
+    #[error(transparent)]
+    Rules(#[from] path_rules::TooManyRules),
     /// The source is a device, a FIFO or a socket.
     #[error("cannot mount {}: it is neither a directory nor a regular file", .path.display())]
     Special {
@@ -105,6 +137,18 @@ pub enum MountError {
     )]
     NoFiles {
         /// The file on the host.
+        path: PathBuf,
+        /// The VMM's name.
+        vmm: &'static str,
+    },
+    /// The VMM serves shared directories by itself, without rules.
+    #[error(
+        "cannot mount {} with rules: {vmm} shares the whole directory; stage it (DIR:PATH:staged), or use QEMU \
+         (--vmm qemu, MSB_VMM=qemu)",
+        .path.display()
+    )]
+    NoRules {
+        /// The directory on the host.
         path: PathBuf,
         /// The VMM's name.
         vmm: &'static str,
@@ -188,8 +232,13 @@ impl Diagnose for MountError {
             | Self::InHome { .. }
             | Self::HoldsHome { .. }
             | Self::Special { .. }
+            | Self::NotStaged { .. }
+            | Self::StagedTwice { .. }
+            | Self::StagedRoot
+            | Self::StagedFork
             | Self::Changed { .. }
             | Self::NoFiles { .. }
+            | Self::NoRules { .. }
             | Self::NoPlace { .. }
             | Self::HostName { .. }
             | Self::OfMemory { .. }
@@ -197,6 +246,7 @@ impl Diagnose for MountError {
             | Self::VolumeTwice { .. }
             | Self::TooMany { .. }
             | Self::TooLong { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::Rules(source) => source.diagnosis(),
         }
     }
 }

@@ -16,7 +16,11 @@ use crate::Home;
 /// The first mount that shows the home, or a directory that cannot be read.
 pub(crate) fn keep_home_out(home: &Home, mounts: &[Mount]) -> Result<(), MountError> {
     let binds = mounts.iter().filter_map(|mount| match &mount.source {
-        Source::Bind { directory: path } | Source::BindFile { file: path } => Some(path),
+        Source::Bind {
+            directory: path, ..
+        }
+        | Source::BindFile { file: path } => Some(path),
+        Source::Staged(staged) => Some(&staged.directory),
         _ => None,
     });
     for path in binds {
@@ -126,6 +130,7 @@ mod tests {
                 read_only,
                 source: Source::Bind {
                     directory: directory.to_owned(),
+                    rules: Vec::new(),
                 },
             };
             let error = keep_home_out(&home, &[mount]).expect_err("refused");

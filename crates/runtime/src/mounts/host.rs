@@ -4,15 +4,17 @@ use std::io;
 use std::path::Path;
 
 use fs_err as fs;
+use path_rules::{RULES_MAX, Rule, TooManyRules};
 use rustix::fs::{Mode, OFlags, open};
 
 use super::{MountError, Source, Target};
 
-/// Returns the source of a mount as it is recorded: with a path without symlinks.
+/// Returns the source of a mount as it is recorded: with a path without symlinks. `rules` are those of the files of a
+/// directory; a file has none.
 ///
 /// # Errors
-/// A path that does not exist, is neither a directory nor a file, cannot be read, or is not UTF-8.
-pub(super) fn recorded(path: &Path) -> Result<Source, MountError> {
+/// A path that does not exist, is neither a directory nor a file, cannot be read, or is not UTF-8; too many rules.
+pub(super) fn recorded(path: &Path, rules: Vec<Rule>) -> Result<Source, MountError> {
     let failed = |source| MountError::Host {
         path: path.to_owned(),
         source,
@@ -22,7 +24,13 @@ pub(super) fn recorded(path: &Path) -> Result<Source, MountError> {
         return Err(MountError::HostName { path });
     }
     if is_directory(&path)? {
-        Ok(Source::Bind { directory: path })
+        if rules.len() > RULES_MAX {
+            return Err(TooManyRules.into());
+        }
+        Ok(Source::Bind {
+            directory: path,
+            rules,
+        })
     } else {
         Ok(Source::BindFile { file: path })
     }
@@ -106,15 +114,16 @@ mod tests {
     #[test]
     fn directories_and_files_are_mounted_and_nothing_else() {
         let (root, path) = place();
-        let directory = recorded(&root.path().join(".")).expect("there");
+        let directory = recorded(&root.path().join("."), Vec::new()).expect("there");
         let expected = Source::Bind {
             directory: path.clone(),
+            rules: Vec::new(),
         };
         assert_eq!(directory, expected);
         check(&path, true, &target()).expect("there");
         fs::write(path.join("file"), "").expect("written");
         symlink("file", path.join("link")).expect("linked");
-        let file = recorded(&path.join("link")).expect("there");
+        let file = recorded(&path.join("link"), Vec::new()).expect("there");
         let expected = Source::BindFile {
             file: path.join("file"),
         };
@@ -122,9 +131,9 @@ mod tests {
         check(&path.join("file"), false, &target()).expect("there");
         let mode = rustix::fs::Mode::RUSR;
         mknodat(CWD, path.join("fifo"), FileType::Fifo, mode, 0).expect("made");
-        let fifo = recorded(&path.join("fifo"));
+        let fifo = recorded(&path.join("fifo"), Vec::new());
         assert!(matches!(fifo, Err(MountError::Special { .. })), "{fifo:?}");
-        let missing = recorded(&path.join("missing"));
+        let missing = recorded(&path.join("missing"), Vec::new());
         assert!(matches!(missing, Err(MountError::Host { .. })));
     }
 
@@ -165,7 +174,7 @@ mod tests {
         let secret = path.join("secret");
         fs::create_dir(&secret).expect("made");
         fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o000)).expect("closed");
-        let refused = recorded(&secret);
+        let refused = recorded(&secret, Vec::new());
         if rustix::process::geteuid().is_root() {
             // Permissions do not restrict root.
             refused.expect("read");

@@ -4,8 +4,8 @@ use fs_err as fs;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Share, ShareEntry, ShareKind, Shown};
 
 use super::room::StartOptions;
-use super::word::{entry_name, serial, tag, tag_of_entries, word};
-use super::{Mount, MountError, Room, Source};
+use super::word::{STAGED_SERIAL, entry_name, serial, tag, tag_of_entries, word};
+use super::{Mount, MountError, Room, Source, staged};
 use crate::Home;
 use crate::sandbox::SandboxPaths;
 
@@ -48,8 +48,16 @@ impl Layout {
                 (StartOptions::Entry(access), disk) => {
                     layout.add_entry(access, entry(index, mount, disk))
                 }
-                (StartOptions::Guest, _) => {}
+                (StartOptions::Staged(_) | StartOptions::Guest, _) => {}
             }
+        }
+        if staged(mounts).next().is_some() {
+            layout.disks.push(Disk {
+                path: files.staged(),
+                format: DiskFormat::Raw,
+                access: DiskAccess::ReadOnly,
+                serial: STAGED_SERIAL.to_owned(),
+            });
         }
         Ok(layout)
     }
@@ -73,7 +81,7 @@ impl Layout {
 
 /// Returns a share of one directory; `None` if the mount is not a directory of the host.
 fn directory(index: usize, mount: &Mount) -> Option<Share> {
-    let Source::Bind { directory } = &mount.source else {
+    let Source::Bind { directory, .. } = &mount.source else {
         return None;
     };
     Some(Share {
@@ -87,7 +95,7 @@ fn directory(index: usize, mount: &Mount) -> Option<Share> {
 /// `None` if the mount has neither a path on the host nor a disk.
 fn entry(index: usize, mount: &Mount, disk: Option<PathBuf>) -> Option<ShareEntry> {
     let (path, kind) = match (&mount.source, disk) {
-        (Source::Bind { directory }, _) => (directory.clone(), ShareKind::Directory),
+        (Source::Bind { directory, .. }, _) => (directory.clone(), ShareKind::Directory),
         (Source::BindFile { file }, _) => (file.clone(), ShareKind::File),
         // The process that serves the entry follows no symlink, not even one that leads to
         // MSB_HOME.
@@ -98,6 +106,10 @@ fn entry(index: usize, mount: &Mount, disk: Option<PathBuf>) -> Option<ShareEntr
         name: entry_name(index),
         path,
         kind,
+        rules: match &mount.source {
+            Source::Bind { rules, .. } => rules.clone(),
+            _ => Vec::new(),
+        },
     })
 }
 
@@ -106,7 +118,10 @@ fn disk_path(home: &Home, files: &SandboxPaths, index: usize, mount: &Mount) -> 
     match &mount.source {
         Source::Volume { volume } => Some(home.volume(volume).disk()),
         Source::Anonymous { .. } => Some(files.volume(index)),
-        Source::Bind { .. } | Source::BindFile { .. } | Source::Tmpfs { .. } => None,
+        Source::Bind { .. }
+        | Source::BindFile { .. }
+        | Source::Staged(_)
+        | Source::Tmpfs { .. } => None,
     }
 }
 
@@ -125,6 +140,7 @@ mod tests {
     fn mounts() -> Vec<Mount> {
         let directory = |name: &str| Source::Bind {
             directory: name.into(),
+            rules: Vec::new(),
         };
         vec![
             mount("/src", true, directory("/host/src")),

@@ -5,11 +5,13 @@ mod home;
 mod host;
 mod layout;
 mod room;
+mod staged;
 mod target;
 mod word;
 
 pub use error::MountError;
 pub use room::Room;
+pub use staged::{Staged, staged, targets as staged_targets};
 pub use target::Target;
 
 pub(crate) use home::keep_home_out;
@@ -18,6 +20,7 @@ pub(crate) use layout::Layout;
 use std::path::PathBuf;
 
 use msb_vmm::DiskAccess;
+use path_rules::Rule;
 use room::StartOptions;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +54,13 @@ pub enum Source {
     Bind {
         /// The directory's path, without symlinks once it is recorded.
         directory: PathBuf,
+        /// The rules of its files; their paths are relative to the directory.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rules: Vec<Rule>,
     },
+    /// A directory of the host as it was when the sandbox was created, on a disk: nothing is written to the
+    /// host before the changes are applied.
+    Staged(Staged),
     /// A single file of the host, over virtio-fs.
     BindFile {
         /// The file's path, without symlinks.
@@ -109,14 +118,28 @@ pub(crate) fn arrange(
         }
     }
     for mount in &mut mounts {
-        if let Source::Bind { directory } = &mount.source {
-            mount.source = host::recorded(directory)?;
+        match &mut mount.source {
+            Source::Bind { directory, rules } => {
+                let rules = std::mem::take(rules);
+                mount.source = host::recorded(directory, rules)?;
+            }
+            Source::Staged(staged) => staged.directory = staged::recorded(&staged.directory)?,
+            _ => {}
         }
     }
     keep_home_out(home, &mounts)?;
+    staged::check_apart(&mounts)?;
     mounts.sort_by_key(|mount| mount.target.depth());
     // Another VMM may start the sandbox. The description is longest with a device for each mount.
-    word::word(&mounts, &vec![StartOptions::Device; mounts.len()])?;
+    let mut numbers = 0..;
+    let places: Vec<StartOptions> = mounts
+        .iter()
+        .map(|mount| match mount.source {
+            Source::Staged(_) => StartOptions::Staged(numbers.next().unwrap_or_default()),
+            _ => StartOptions::Device,
+        })
+        .collect();
+    word::word(&mounts, &places)?;
     if let Some(room) = room {
         room.places(&mounts)?;
     }
@@ -172,15 +195,31 @@ impl Mount {
         }
     }
 
+    /// Checks that the path of a staged directory still leads to a directory, and through no symlink: it is
+    /// read or written again. Any other mount is not looked at.
+    ///
+    /// # Errors
+    /// If the path is gone, leads elsewhere or to another kind of file, or cannot be read.
+    pub fn check_staged(&self) -> Result<(), MountError> {
+        match &self.source {
+            Source::Staged(staged) => host::check(&staged.directory, true, &self.target),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the host still has the source of the mount.
     ///
     /// # Errors
     /// A source that is gone, cannot be read, is another kind of file, or is now behind a symlink.
     pub(crate) fn check(&self) -> Result<(), MountError> {
         match &self.source {
-            Source::Bind { directory } => host::check(directory, true, &self.target),
+            Source::Bind { directory, .. } => host::check(directory, true, &self.target),
             Source::BindFile { file } => host::check(file, false, &self.target),
-            Source::Volume { .. } | Source::Anonymous { .. } | Source::Tmpfs { .. } => Ok(()),
+            // The files of a staged directory are on a disk.
+            Source::Staged(_)
+            | Source::Volume { .. }
+            | Source::Anonymous { .. }
+            | Source::Tmpfs { .. } => Ok(()),
         }
     }
 }

@@ -1,6 +1,6 @@
 use msb_vmm::{Backend, DiskAccess};
 
-use super::{Mount, MountError, Source};
+use super::{Mount, MountError, Source, staged};
 
 /// Number of disks that every machine has: the image, the upper disk and the boot disk.
 const OWN_DISKS: usize = 3;
@@ -25,6 +25,8 @@ pub(super) enum StartOptions {
     Device,
     /// The mount is an entry of the share that has all others with this access.
     Entry(DiskAccess),
+    /// The mount is the directory with this number on the disk of all staged directories.
+    Staged(usize),
     /// The mount is memory of the guest and needs no device.
     Guest,
 }
@@ -45,7 +47,7 @@ impl Room {
     /// Returns the place of each mount, in the order of the mounts.
     ///
     /// # Errors
-    /// More mounts than there is room for, or a file with a VMM that cannot share single files.
+    /// More mounts than there is room for, or a file or rules with a VMM that serves shared directories by itself.
     pub(super) fn places(&self, mounts: &[Mount]) -> Result<Vec<StartOptions>, MountError> {
         if self.has_entries {
             self.shared_places(mounts)
@@ -57,12 +59,20 @@ impl Room {
     /// Makes each mount a device of its own.
     fn separate_places(&self, mounts: &[Mount]) -> Result<Vec<StartOptions>, MountError> {
         let mut places = Vec::new();
+        let mut numbers = 0..;
         for mount in mounts {
             places.push(match &mount.source {
                 Source::Tmpfs { .. } => StartOptions::Guest,
+                Source::Staged(_) => StartOptions::Staged(numbers.next().unwrap_or_default()),
                 Source::BindFile { file } => {
                     return Err(MountError::NoFiles {
                         path: file.clone(),
+                        vmm: self.vmm,
+                    });
+                }
+                Source::Bind { directory, rules } if !rules.is_empty() => {
+                    return Err(MountError::NoRules {
+                        path: directory.clone(),
                         vmm: self.vmm,
                     });
                 }
@@ -71,10 +81,7 @@ impl Room {
                 }
             });
         }
-        let devices = places
-            .iter()
-            .filter(|place| **place == StartOptions::Device);
-        match devices.count() {
+        match devices(&places) {
             devices if devices > self.devices => Err(self.no_place(devices)),
             _ => Ok(places),
         }
@@ -88,6 +95,9 @@ impl Room {
         let fits = |places: &Vec<StartOptions>| devices(places) <= self.devices;
         let layouts = (0..=volumes).rev().map(|own| with_own(mounts, own));
         let all = mounts.iter().filter(|mount| !mount.is_memory()).count();
+        // The disk of the staged directories is counted once.
+        let staged = staged(mounts).count();
+        let all = all - staged + staged.min(1);
         layouts
             .into_iter()
             .find(fits)
@@ -118,8 +128,13 @@ impl Room {
 /// Returns the places of mounts if the first `own` volumes are devices of their own.
 fn with_own(mounts: &[Mount], own: usize) -> Vec<StartOptions> {
     let mut left = own;
+    let mut numbers = 0..;
     let place = |mount: &Mount| match mount {
         mount if mount.is_memory() => StartOptions::Guest,
+        Mount {
+            source: Source::Staged(_),
+            ..
+        } => StartOptions::Staged(numbers.next().unwrap_or_default()),
         mount if mount.is_volume() && left > 0 => {
             left -= 1;
             StartOptions::Device
@@ -138,7 +153,10 @@ fn devices(places: &[StartOptions]) -> usize {
     let shares = shares
         .iter()
         .filter(|access| places.contains(&StartOptions::Entry(**access)));
-    own.count() + shares.count()
+    let has_staged = places
+        .iter()
+        .any(|place| matches!(place, StartOptions::Staged(_)));
+    own.count() + shares.count() + usize::from(has_staged)
 }
 
 impl Mount {
@@ -200,6 +218,7 @@ mod tests {
         let source = |letter: char| match letter.to_ascii_lowercase() {
             'd' => Source::Bind {
                 directory: "/d".into(),
+                rules: Vec::new(),
             },
             'f' => Source::BindFile { file: "/f".into() },
             'v' => Source::Anonymous { size_bytes: 0 },

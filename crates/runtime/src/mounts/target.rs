@@ -56,7 +56,7 @@ impl Target {
     }
 
     /// Returns true if `path`, read from the root, is this one or below it. Symlinks are ignored.
-    pub(crate) fn covers(&self, path: &[u8]) -> bool {
+    pub fn covers(&self, path: &[u8]) -> bool {
         let mut names: Vec<&[u8]> = Vec::new();
         for name in path.split(|&byte| byte == b'/') {
             match name {

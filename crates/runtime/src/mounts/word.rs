@@ -9,10 +9,13 @@ use super::{Mount, MountError, Source};
 /// Maximum length of the description of the mounts on the kernel's command line, in bytes.
 const LIMIT_BYTES: usize = 1024;
 
+/// The serial of the disk of all staged directories.
+pub(super) const STAGED_SERIAL: &str = "msb-staged";
+
 /// Returns the kernel argument that describes the mounts; `None` without mounts.
 /// Each mount is `KIND:SOURCE:OPTIONS:TARGET`; they are joined by `;` in their order. A source is
-/// the serial of a disk, the tag of a share, or a tag and the name of an entry, `TAG/NAME`. Targets
-/// are encoded.
+/// the serial of a disk, the tag of a share, a tag and the name of an entry, `TAG/NAME`, or the serial of the
+/// disk of staged directories and the number of one, `SERIAL/NUMBER`. Targets are encoded.
 pub(super) fn word(
     mounts: &[Mount],
     places: &[StartOptions],
@@ -60,6 +63,7 @@ fn one(index: usize, mount: &Mount, place: StartOptions) -> String {
         StartOptions::Entry(access) => {
             Some(format!("{}/{}", tag_of_entries(access), entry_name(index)))
         }
+        StartOptions::Staged(number) => Some(format!("{STAGED_SERIAL}/{number}")),
         StartOptions::Device | StartOptions::Guest => None,
     };
     let (kind, source, options) = match &mount.source {
@@ -68,6 +72,7 @@ fn one(index: usize, mount: &Mount, place: StartOptions) -> String {
             entry.unwrap_or_else(|| tag(index)),
             access.to_owned(),
         ),
+        Source::Staged(_) => ("staged", entry.unwrap_or_default(), access.to_owned()),
         Source::BindFile { .. } => (
             "file",
             entry.unwrap_or_else(|| tag(index)),
@@ -116,6 +121,7 @@ mod tests {
     fn the_guest_is_told_of_each() {
         let bind = Source::Bind {
             directory: "/srv".into(),
+            rules: Vec::new(),
         };
         let volume = Source::Volume {
             volume: "data".parse().expect("a name"),

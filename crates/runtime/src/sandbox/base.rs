@@ -7,11 +7,11 @@ use fs_err as fs;
 
 use super::SandboxPaths;
 use crate::Sandbox;
-use crate::at_rest::clone_or_copy;
+use crate::disk_copy::clone_or_copy;
 
 /// The files that a sandbox began with.
 #[derive(Debug)]
-pub(crate) enum Base {
+pub enum Base {
     /// The files of the image.
     Image,
     /// The files on a copy of the upper disk, which shows them over the image.
@@ -22,7 +22,10 @@ pub(crate) enum Base {
 
 impl Sandbox {
     /// Returns the files that the sandbox began with.
-    pub(crate) fn base(&self) -> io::Result<Base> {
+    ///
+    /// # Errors
+    /// If they cannot be opened.
+    pub fn base(&self) -> io::Result<Base> {
         match fs::File::open(self.files.base()) {
             Ok(file) if file.metadata()?.len() == 0 => Ok(Base::Missing),
             Ok(file) => Ok(Base::Disk(file)),
@@ -46,7 +49,10 @@ pub(super) fn keep(files: &SandboxPaths, will_be_sealed: bool, is_durable: bool)
 
 /// Gives a new sandbox what another one began with, under a second name. `from` is the path of the other's;
 /// nothing happens if it does not exist.
-pub(crate) fn share(from: &Path, files: &SandboxPaths) -> io::Result<()> {
+///
+/// # Errors
+/// If the second name cannot be made.
+pub fn share(from: &Path, files: &SandboxPaths) -> io::Result<()> {
     match fs::hard_link(from, files.base()) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         linked => linked,
@@ -54,7 +60,10 @@ pub(crate) fn share(from: &Path, files: &SandboxPaths) -> io::Result<()> {
 }
 
 /// Notes that what a new sandbox began with is not on this host.
-pub(crate) fn note_missing(files: &SandboxPaths) -> io::Result<()> {
+///
+/// # Errors
+/// If the note cannot be written.
+pub fn note_missing(files: &SandboxPaths) -> io::Result<()> {
     durable_files::create_new(&files.base())?.sync_all()
 }
 

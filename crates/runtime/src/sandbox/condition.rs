@@ -1,10 +1,11 @@
 use std::io;
 
 use fs_err as fs;
+use msb_machine_records::Exit;
 use serde::Serialize;
 
 use super::{Lock, Resources, Sandbox, UpperPool};
-use crate::{Exit, LaunchSpec};
+use crate::LaunchSpec;
 
 /// The state of a sandbox's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

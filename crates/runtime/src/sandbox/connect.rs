@@ -95,7 +95,10 @@ impl Sandbox {
     }
 
     /// Connects to the supervisor of a running sandbox, and asks nothing of its guest.
-    pub(crate) async fn connect_supervisor(&self) -> Result<Client, ConnectError> {
+    ///
+    /// # Errors
+    /// If the sandbox is not running, or its supervisor does not answer.
+    pub async fn connect_supervisor(&self) -> Result<Client, ConnectError> {
         self.expect_running()?;
         let stream = self.connect_to_socket().await?;
         let client = Client::connect(stream).await;

@@ -3,11 +3,15 @@ use std::io;
 
 use durable_files::now_s;
 use fs_err as fs;
+use fstree::Metadata;
 use image_store::StoredImage;
 use msb_network::Settings;
+use msb_patches::Patches;
+use msb_sandbox_model::UndoLimit;
 use serde::Serialize;
 
 use super::names::{Names, check_names};
+use super::staging::check_root;
 use super::{
     CreateError, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base, record,
     upper,
@@ -16,7 +20,7 @@ use crate::each_at_once::each_at_once;
 use crate::mounts::{self, Mount, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
-use crate::{FoundRootDisk, GuestSettings, Home, Lifetime, Patches, Restart, RootDisk};
+use crate::{FoundRootDisk, GuestSettings, Home, Lifetime, Restart, RootDisk};
 
 /// The resources of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -65,6 +69,10 @@ pub struct CreateOptions {
     /// True if the upper disk is one of generations from the start, so that snapshots can be taken while
     /// the sandbox runs for the first time.
     pub ready_for_snapshots: bool,
+    /// True if a snapshot is taken before each command that is run in the sandbox.
+    pub snapshot_commands: bool,
+    /// The number of commands whose snapshots are kept.
+    pub undo_limit: UndoLimit,
     /// Changes to the image's files before the first boot.
     pub patches: Patches,
     /// Mounts of host directories, volumes and memory. Missing named volumes are created.
@@ -87,11 +95,11 @@ impl Sandbox {
     ) -> Result<(Self, Lock), CreateError> {
         let patches = std::mem::take(&mut options.patches);
         let ready_for_snapshots = options.ready_for_snapshots;
-        Self::create_with(home, Some(image), options, |sandbox| {
+        Self::create_with(home, Some(image), options, |sandbox, staged| {
             if sandbox.spec.native_root {
                 return Ok(upper::write_native(home, sandbox, image, &patches)?);
             }
-            upper::write(&sandbox.files, &sandbox.spec, image, &patches)?;
+            upper::write(&sandbox.files, &sandbox.spec, image, &patches, staged)?;
             if !patches.change_no_file() {
                 let is_durable = !sandbox.spec.remove_when_stopped;
                 base::keep(&sandbox.files, ready_for_snapshots, is_durable)
@@ -120,21 +128,24 @@ impl Sandbox {
         options.native_root = false;
         let upper_bytes = options.resources.upper_bytes.max(base.length_bytes());
         options.resources.upper_bytes = upper_bytes;
-        Self::create_with(home, None, options, |sandbox| {
+        Self::create_with(home, None, options, |sandbox, _| {
             Ok(UpperPool::create_over(&sandbox.files, &base)?)
         })
     }
 
-    /// Creates a sandbox like [`create`](Self::create), whose upper disk `write_upper` writes. The options
-    /// about that disk's content are ignored.
-    pub(crate) fn create_with<E: From<CreateError>>(
+    /// Creates a sandbox like [`create`](Self::create), whose upper disk `write_upper` writes. It gets the
+    /// metadata of the staged directories, too. The options about that disk's content are ignored.
+    ///
+    /// # Errors
+    /// Fails as [`create`](Self::create) does, and if `write_upper` fails. Nothing is left then.
+    pub fn create_with<E: From<CreateError>>(
         home: &Home,
         image: Option<&StoredImage>,
         options: CreateOptions,
-        write_upper: impl FnOnce(&Self) -> Result<(), E>,
+        write_upper: impl FnOnce(&Self, &[Metadata]) -> Result<(), E>,
     ) -> Result<(Self, Lock), E> {
-        let sandbox = Self::planned(home, image, options)?;
-        let filled = sandbox.fill(write_upper);
+        let mut sandbox = Self::planned(home, image, options)?;
+        let filled = sandbox.fill(home, write_upper);
         let lock = filled.and_then(|lock| Ok(sandbox.describe(home).map(|()| lock)?));
         let lock = lock.inspect_err(|_| {
             // The first error is the one that is reported.
@@ -157,6 +168,7 @@ impl Sandbox {
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_names(home, [name.as_str()])?;
         let mounts = mounts::arrange(home, options.mounts, options.room.as_ref())?;
+        check_root(&mounts, options.root_disk.is_none() && !options.native_root)?;
         msb_agent_protocol::check_length(&options.process.exec(None))?;
         let spec = Spec {
             id,
@@ -182,6 +194,8 @@ impl Sandbox {
             stopping: options.stopping,
             mounts,
             last_snapshot_number: 0,
+            snapshot_commands: options.snapshot_commands,
+            undo_limit: options.undo_limit,
         };
         let sandbox = Self::at(home, spec);
         durable_files::ensure_directory(&home.sandboxes()).map_err(io_error)?;
@@ -190,16 +204,19 @@ impl Sandbox {
     }
 
     fn fill<E: From<CreateError>>(
-        &self,
-        write_upper: impl FnOnce(&Self) -> Result<(), E>,
+        &mut self,
+        home: &Home,
+        write_upper: impl FnOnce(&Self, &[Metadata]) -> Result<(), E>,
     ) -> Result<Lock, E> {
+        let directory = self.files.directory.clone();
         let io_error = |source| CreateError::Io {
-            directory: self.files.directory.clone(),
+            directory: directory.clone(),
             source,
         };
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
-        write_upper(self)?;
+        let staged = self.stage(home)?;
+        write_upper(self, &staged)?;
         write_anonymous_volumes(self)?;
         Ok(lock)
     }
@@ -212,7 +229,10 @@ impl Sandbox {
     }
 
     /// Publishes sandboxes like [`describe`](Self::describe), several at once.
-    pub(crate) fn describe_all(home: &Home, sandboxes: &[Self]) -> Result<(), CreateError> {
+    ///
+    /// # Errors
+    /// A name that is taken or invalid, a volume that cannot be created, a description that cannot be written.
+    pub fn describe_all(home: &Home, sandboxes: &[Self]) -> Result<(), CreateError> {
         let io_error = |source| CreateError::Io {
             directory: home.sandboxes(),
             source,
@@ -237,7 +257,10 @@ impl Sandbox {
 }
 
 /// Writes the disks of the volumes that the sandbox alone has.
-pub(crate) fn write_anonymous_volumes(sandbox: &Sandbox) -> Result<(), CreateError> {
+///
+/// # Errors
+/// If a disk cannot be written.
+pub fn write_anonymous_volumes(sandbox: &Sandbox) -> Result<(), CreateError> {
     for (index, mount) in sandbox.spec.mounts.iter().enumerate() {
         if let Source::Anonymous { size_bytes } = mount.source {
             volumes::write_disk(&sandbox.files.volume(index), size_bytes)?;

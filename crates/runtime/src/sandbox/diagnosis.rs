@@ -20,6 +20,7 @@ impl Diagnose for CreateError {
             Self::Volume(source) => source.diagnosis(),
             Self::Upper(source) => source.diagnosis(),
             Self::Adopt(source) | Self::Share(source) => source.diagnosis(),
+            Self::Stage(source) => source.diagnosis(),
         }
     }
 }
@@ -111,6 +112,7 @@ impl Diagnose for UpdateError {
             Self::Shrinks { .. } | Self::TooLarge { .. } => {
                 Diagnosis::new(ErrorKind::InvalidArgument)
             }
+            Self::Rules { source } => source.diagnosis(),
             Self::Gone { name } => Diagnosis::new(ErrorKind::SandboxNotFound).detail("name", name),
             Self::Io { source, .. } => source.diagnosis(),
         }

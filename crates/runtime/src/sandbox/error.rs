@@ -2,12 +2,13 @@ use std::io;
 use std::path::PathBuf;
 
 use generations::BaseError;
+use msb_machine_records::TimelineError;
 use msb_network::PublishError;
 
 use super::{AdoptError, ConnectError, UpperError};
 use crate::mounts::MountError;
 use crate::volumes::VolumeError;
-use crate::{BootDiskError, KernelError, TimelineError};
+use crate::{BootDiskError, KernelError};
 
 /// A failure to create a sandbox. Nothing of the sandbox is left.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +52,9 @@ pub enum CreateError {
     /// The upper disk cannot be made one of generations.
     #[error("cannot prepare the sandbox's writable disk for snapshots")]
     Adopt(#[from] AdoptError),
+    /// A directory of the host cannot be staged.
+    #[error(transparent)]
+    Stage(#[from] staged_image::StoreError),
     /// The generations of another sandbox's disk cannot be shared.
     #[error("cannot share the files of the source's writable disk")]
     Share(#[source] AdoptError),

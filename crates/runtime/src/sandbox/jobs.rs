@@ -2,10 +2,10 @@ use std::collections::BTreeSet;
 use std::io;
 
 use fs_err as fs;
+use msb_machine_records::{Exit, LogReader, untrusted_file};
 use serde::{Deserialize, Serialize};
 
 use super::{JobPaths, Sandbox};
-use crate::{Exit, LogReader, untrusted_file};
 
 /// Maximum number of listed jobs, the newest ones. A supervisor normally keeps far fewer.
 const LISTED_MAX: usize = 4096;
@@ -106,8 +106,9 @@ fn described(files: &JobPaths, id: u64) -> Option<Job> {
 
 #[cfg(test)]
 mod tests {
+    use testkit::misfits;
+
     use super::*;
-    use crate::untrusted_file::tests::misfits;
 
     #[test]
     fn a_job_is_what_its_directory_says() {

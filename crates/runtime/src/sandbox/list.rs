@@ -3,14 +3,16 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
+use durable_files::allocated_bytes;
 use fs_err as fs;
 use msb_network::Publish;
 
 use super::lock::ChangeLock;
 use super::own::OwnerLock;
+use super::staging::settle_staged;
 use super::{Lock, ReadLock, Sandbox, SandboxPaths, SeenFiles, Spec, State, UpperPool, record};
+use crate::Home;
 use crate::published_ports::read_published;
-use crate::{Home, allocated_bytes};
 
 impl Sandbox {
     /// Returns the sandbox's directory.
@@ -57,10 +59,12 @@ impl Sandbox {
         let now = Self {
             spec: Spec::read(&self.files.directory)?,
             record_damage: None,
+            staging: None,
             files: self.files.clone(),
         };
         now.settle_record()?;
         now.remove_unfinished(&lock);
+        settle_staged(&now)?;
         Ok(Some((now, lock)))
     }
 
@@ -95,7 +99,10 @@ impl Sandbox {
     }
 
     /// Takes the right to read the sandbox's disks; `None` while it is running.
-    pub(crate) fn read_lock(&self) -> io::Result<Option<ReadLock>> {
+    ///
+    /// # Errors
+    /// If the lock cannot be opened.
+    pub fn read_lock(&self) -> io::Result<Option<ReadLock>> {
         ReadLock::take(&self.files)
     }
 

@@ -34,6 +34,7 @@ impl Sandbox {
                 Reading::Read(record) => listing.sandboxes.push(Self {
                     spec: record.spec,
                     record_damage: record.damage,
+                    staging: None,
                     files,
                 }),
                 Reading::Unusable(error, remains) => {

@@ -14,7 +14,10 @@ pub struct Lock(pub(crate) File);
 impl Lock {
     /// Takes the lock; `None` while another process holds it. Creates the lock's file if it is
     /// missing.
-    pub(crate) fn take(files: &SandboxPaths) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// If the file of the lock cannot be opened.
+    pub fn take(files: &SandboxPaths) -> io::Result<Option<Self>> {
         Self::take_of(open(files, true)?)
     }
 
@@ -43,11 +46,14 @@ impl Lock {
 /// The right to read a stopped sandbox's disks.
 /// Several processes may hold it at once; no process holds the [`Lock`] then.
 #[derive(Debug)]
-pub(crate) struct ReadLock(#[expect(dead_code, reason = "it is held, not used")] File);
+pub struct ReadLock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl ReadLock {
     /// Takes the right; `None` while another process holds the sandbox's lock.
-    pub(crate) fn take(files: &SandboxPaths) -> io::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// If the file of the lock cannot be opened.
+    pub fn take(files: &SandboxPaths) -> io::Result<Option<Self>> {
         let file = open(files, true)?;
         let taken = flock::try_once(&file, flock::Kind::Shared)?;
         Ok(taken.then_some(Self(file)))
@@ -57,11 +63,14 @@ impl ReadLock {
 /// The right to change the description of a sandbox, running or not.
 /// It is held no longer than it takes to write a description.
 #[derive(Debug)]
-pub(crate) struct ChangeLock(#[expect(dead_code, reason = "it is held, not used")] File);
+pub struct ChangeLock(#[expect(dead_code, reason = "it is held, not used")] File);
 
 impl ChangeLock {
     /// Waits until the right is free, and takes it.
-    pub(crate) fn take(files: &SandboxPaths) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// If the file of the lock cannot be opened.
+    pub fn take(files: &SandboxPaths) -> io::Result<Self> {
         let directory = File::open(&files.directory)?;
         flock::wait(&directory, flock::Kind::Exclusive)?;
         Ok(Self(directory))

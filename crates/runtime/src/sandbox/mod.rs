@@ -22,10 +22,12 @@ mod pause;
 mod record;
 mod remove;
 mod rename;
+mod rules;
 mod running;
 mod snapshot_number;
 mod space;
 mod spec;
+mod staging;
 mod start;
 mod started_process;
 mod stop;
@@ -35,16 +37,19 @@ mod update;
 mod upper;
 mod upper_pool;
 
+pub use base::{Base, note_missing as note_missing_base, share as share_base};
 pub use condition::{Condition, State};
 pub use connect::ConnectError;
-pub use create::{CreateOptions, Resources};
+pub use create::{CreateOptions, Resources, write_anonymous_volumes};
 pub use error::{CreateError, RemoveError, StartError};
 pub use id::SandboxId;
 pub use image_users::ImageUsers;
 pub use jobs::{Job, JobCondition};
 pub use listing::Listing;
-pub use lock::Lock;
+pub use lock::{ChangeLock, Lock, ReadLock};
 pub use machine_process::MachineLock;
+pub use names::check_names;
+pub use new_disk::NewDisk;
 pub use own::{OwnOptions, Owner};
 pub use paths::{JobPaths, SandboxPaths};
 pub use record::RecordError;
@@ -55,17 +60,12 @@ pub use start::StartOptions;
 pub use stop::UNMOUNT_TIMEOUT;
 pub use unreadable::UnreadableSandbox;
 pub use update::{Changes, UpdateError};
-pub use upper::UpperError;
-pub use upper_pool::{AdoptError, SeenFiles, UpperPool};
+pub use upper::{UpperError, upper_options};
+pub use upper_pool::{AdoptError, GenerationsLock, SeenFiles, UpperPool};
 
-pub(crate) use base::{Base, note_missing as note_missing_base, share as share_base};
-pub(crate) use create::write_anonymous_volumes;
-pub(crate) use lock::{ChangeLock, ReadLock};
-pub(crate) use names::check_names;
-pub(crate) use new_disk::NewDisk;
 pub(crate) use spec::BootFiles;
-pub(crate) use upper::upper_options;
-pub(crate) use upper_pool::GenerationsLock;
+pub use staging::{add_staged, current_staged, settle_staged, share_staged};
+pub(crate) use upper::own_mounts;
 
 use crate::Home;
 
@@ -76,15 +76,20 @@ pub struct Sandbox {
     pub spec: Spec,
     /// The damage of its record, as a clause, if the description is from the copy of the record.
     pub record_damage: Option<String>,
-    pub(crate) files: SandboxPaths,
+    /// The notices about the staged directories; `None` unless this value created the sandbox.
+    pub staging: Option<Box<staged_image::Notices>>,
+    /// The paths of its files.
+    pub files: SandboxPaths,
 }
 
 impl Sandbox {
-    pub(crate) fn at(home: &Home, spec: Spec) -> Self {
+    /// Returns the value of a sandbox with this description; nothing is read or made.
+    pub fn at(home: &Home, spec: Spec) -> Self {
         let directory = home.sandboxes().join(spec.id.as_str());
         Self {
             spec,
             record_damage: None,
+            staging: None,
             files: SandboxPaths { directory },
         }
     }

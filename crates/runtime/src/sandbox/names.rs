@@ -44,7 +44,10 @@ impl<'a> Names<'a> {
 }
 
 /// Checks that names are valid and free at this moment, and that none is given twice.
-pub(crate) fn check_names<'n>(
+///
+/// # Errors
+/// A name that is taken, invalid or given twice.
+pub fn check_names<'n>(
     home: &Home,
     names: impl IntoIterator<Item = &'n str>,
 ) -> Result<(), CreateError> {

@@ -4,7 +4,7 @@ use ext4_writer::SparseOutput;
 use generations::{Disk, FileStorage};
 
 /// A disk of generations that a filesystem is written to. What is not written stays as it is.
-pub(crate) struct NewDisk<'a>(pub(crate) &'a mut Disk<FileStorage>);
+pub struct NewDisk<'a>(pub &'a mut Disk<FileStorage>);
 
 impl SparseOutput for NewDisk<'_> {
     /// Does nothing: the disk was made with its size.

@@ -29,6 +29,22 @@ impl SandboxPaths {
         self.directory.join("base.ext4")
     }
 
+    /// Returns the path of the image of the staged directories.
+    pub fn staged(&self) -> PathBuf {
+        self.directory.join("staged.erofs")
+    }
+
+    /// Returns the path of the image of staged directories that a new upper disk belongs to, before that disk
+    /// is in its place.
+    pub fn new_staged(&self) -> PathBuf {
+        self.directory.join("staged.new.erofs")
+    }
+
+    /// Returns the directory of the images of files that were let into the staged directories later.
+    pub fn let_in(&self) -> PathBuf {
+        self.directory.join("let-in")
+    }
+
     /// Returns the directory of the upper disk of a sandbox that has snapshots.
     pub fn generations(&self) -> PathBuf {
         self.directory.join("generations")
@@ -47,6 +63,11 @@ impl SandboxPaths {
     /// Returns the directory of the records of snapshots.
     pub fn snapshots(&self) -> PathBuf {
         self.directory.join("snapshots")
+    }
+
+    /// Returns the path of the journal of the commands that were run in the sandbox.
+    pub fn command_journal(&self) -> PathBuf {
+        self.directory.join("commands")
     }
 
     /// Returns the path of the record of the last image that was made of the sandbox.
@@ -103,6 +124,11 @@ impl SandboxPaths {
     /// Returns the path of the output of the main command.
     pub fn output_log(&self) -> PathBuf {
         self.written().join("output.log")
+    }
+
+    /// Returns the path of the journal of the guest's questions.
+    pub fn asks(&self) -> PathBuf {
+        self.written().join("asks.jsonl")
     }
 
     /// Returns the path of the exit of the main command.

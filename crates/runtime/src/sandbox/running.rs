@@ -2,11 +2,10 @@ use std::io;
 
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
+use msb_machine_records::{LogReader, TextLog, last_lines};
 
 use super::started_process::StartedProcess;
 use super::{ConnectError, OwnOptions, Owner, Sandbox, SandboxPaths};
-use crate::text_log::last_lines;
-use crate::{LogReader, TextLog};
 
 /// The end of a log that a failure shows, in bytes and lines.
 const LAST_WORDS_BYTES: u64 = 16 << 10;

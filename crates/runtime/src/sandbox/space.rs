@@ -4,11 +4,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use durable_files::allocated_bytes;
 use fs_err as fs;
 
 use super::list::upper_allocated_bytes;
 use super::{Sandbox, SeenFiles};
-use crate::allocated_bytes;
 
 /// Greatest depth of a sandbox's directory that is read. A log of a job is at depth 3.
 const DEPTH_MAX: usize = 6;

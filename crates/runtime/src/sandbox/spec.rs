@@ -6,16 +6,16 @@ use diagnosis::io_error;
 use disk_image::Filesystem;
 use guest_kernel::RootFilesystems;
 use msb_network::Settings;
-use msb_sandbox_model::{GuestSettings, Lifetime, PidNamespace, Restart, kernel_word};
+use msb_sandbox_model::{GuestSettings, Lifetime, PidNamespace, Restart, UndoLimit, kernel_word};
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, NetworkDevice};
 use serde::{Deserialize, Serialize};
 
 use super::record::{self, Reading};
 use super::{SandboxId, SandboxPaths};
 use crate::RootDisk;
+use crate::StopSignal;
 use crate::mounts::{Layout, Mount, Target};
 use crate::process::Process;
-use crate::stop_signal::StopSignal;
 use crate::volumes::VolumeUse;
 
 /// The directory that is memory if its size is given.
@@ -88,6 +88,12 @@ pub struct Spec {
     /// has had none.
     #[serde(default)]
     pub last_snapshot_number: u64,
+    /// True if a snapshot is taken before each command that is run in the sandbox.
+    #[serde(default)]
+    pub snapshot_commands: bool,
+    /// The number of commands whose snapshots are kept, the newest ones.
+    #[serde(default)]
+    pub undo_limit: UndoLimit,
 }
 
 /// Signal and timeout of a stop.
@@ -127,7 +133,7 @@ impl Spec {
     /// # Errors
     /// [`NotFound`](io::ErrorKind::NotFound) if there is no sandbox, or
     /// [`InvalidData`](io::ErrorKind::InvalidData) with a [`RecordError`](super::RecordError).
-    pub(crate) fn read(directory: &Path) -> io::Result<Self> {
+    pub fn read(directory: &Path) -> io::Result<Self> {
         let directory = directory.to_owned();
         match record::read(&SandboxPaths { directory }) {
             Reading::Missing => Err(io::ErrorKind::NotFound.into()),
@@ -192,7 +198,7 @@ impl Spec {
 
     /// Returns the paths at which a running sandbox shows something other than its own disk: its mounts, and
     /// `/tmp` if that is memory.
-    pub(crate) fn covered_targets(&self) -> Vec<Target> {
+    pub fn covered_targets(&self) -> Vec<Target> {
         let mut targets: Vec<_> = self
             .mounts
             .iter()
@@ -280,6 +286,8 @@ impl Spec {
             stopping: Stopping::default(),
             mounts: Vec::new(),
             last_snapshot_number: 0,
+            snapshot_commands: false,
+            undo_limit: UndoLimit::default(),
         }
     }
 }

@@ -13,6 +13,7 @@ use image_store::{StoredImage, VerifyMode};
 use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
+use msb_machine_records::{Timeline, untrusted_file};
 use msb_network::{Settings, check_published};
 use rustix::fs::{FallocateFlags, fallocate};
 use tokio::net::UnixStream;
@@ -28,7 +29,7 @@ use crate::launch_spec::{LAUNCH_FORMAT, LaunchSpec, SupervisorConfig, VmmCommand
 use crate::mounts::{Layout, Room};
 use crate::native_root::check_layers;
 use crate::volumes::Volume;
-use crate::{Home, Kernel, KernelSearch, Timeline, mounts, socket, untrusted_file};
+use crate::{Home, Kernel, KernelSearch, mounts, socket};
 
 /// The options for starting a sandbox.
 #[derive(Debug, Clone)]

@@ -5,12 +5,13 @@ use durable_files::now_s;
 use fs_err as fs;
 use msb_agent_protocol::ClientError;
 use msb_agent_protocol::v1::{Attach, StopFirst};
+use msb_machine_records::Exit;
 use tokio::time::{sleep, timeout};
 
 use super::connect::ConnectError;
 use super::machine_process::MachineProcess;
 use super::{Lock, Sandbox};
-use crate::{Exit, StopSignal};
+use crate::StopSignal;
 
 /// The timeout for unmounting and powering off, beyond the time that the guest's processes have.
 pub const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(20);

@@ -15,7 +15,7 @@ impl Sandbox {
 
     /// Removes the records of snapshots that a killed process left unfinished. Whoever writes one has the
     /// right to change the sandbox's description, which the caller has now.
-    pub(crate) fn remove_unfinished_records(&self, _change: &ChangeLock) {
+    pub fn remove_unfinished_records(&self, _change: &ChangeLock) {
         remove_unfinished_in(&self.files.snapshots());
     }
 }

@@ -5,6 +5,7 @@ use fs_err as fs;
 
 use super::lock::ChangeLock;
 use super::{Sandbox, Spec, record};
+use crate::mounts::MountError;
 
 /// Changes that take effect at a sandbox's next start. `None` keeps the current value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,6 +40,12 @@ pub enum UpdateError {
     TooLarge {
         /// The requested size, in bytes.
         wanted_bytes: u64,
+    },
+    /// The rules of a staged directory cannot be kept.
+    #[error(transparent)]
+    Rules {
+        /// The reason.
+        source: Box<MountError>,
     },
     /// The sandbox was removed meanwhile.
     #[error("sandbox {name} no longer exists")]

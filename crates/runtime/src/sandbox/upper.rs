@@ -7,11 +7,11 @@ use ext4_writer::{Options, WriteError};
 use fs_err as fs;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
 use image_store::StoredImage;
+use msb_patches::{NewFile, OwnMounts, PatchError, Patched, Patches};
 use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
-use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool};
-use crate::patches::{NewFile, OwnMounts, PatchError, Patched, Patches};
+use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged};
 use crate::{Home, NativeRootError, native_root};
 
 /// A failure to write an upper disk.
@@ -58,7 +58,7 @@ pub enum UpperError {
 }
 
 /// Writes the sandbox's upper disk: an ext4 with `upper/` and `work/`.
-/// It also holds `hosts` if the sandbox has extra lines for `/etc/hosts`.
+/// It also holds a directory for each staged one, whose metadata is `staged`, and `hosts` if the sandbox has extra lines for `/etc/hosts`.
 ///
 /// Overlayfs shows the upper directory's own mode, owner and xattrs as those of `/`, so they are
 /// copied from the image's root.
@@ -67,6 +67,7 @@ pub(crate) fn write(
     spec: &Spec,
     image: &StoredImage,
     patches: &Patches,
+    staged: &[Metadata],
 ) -> Result<(), UpperError> {
     let mut tree = Tree::new(Metadata::directory(0o755));
     let (upper, needed_bytes) = if patches.change_no_file() {
@@ -86,6 +87,9 @@ pub(crate) fn write(
         let name = Name::new(name.as_bytes()).expect("a plain word");
         tree.link(parent, name, id);
     }
+    add_staged(&mut tree, staged.len(), |number, tree| {
+        tree.add(Inode::directory(rootfs_view::stored(&staged[number])))
+    });
     match write_disk(files, spec, &tree) {
         Err(UpperError::Layout {
             source: WriteError::Full { what: "blocks", .. },
@@ -129,8 +133,16 @@ fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result
     }
 }
 
+/// Returns the mounts that the sandbox's machine has in addition to those of every machine.
+pub(crate) const fn own_mounts(spec: &Spec) -> OwnMounts {
+    OwnMounts {
+        network: spec.network.is_some(),
+        tmp: spec.guest.tmp.is_some(),
+    }
+}
+
 /// Returns the parameters of a sandbox's upper disk.
-pub(crate) fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
+pub fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
     Options {
         size_bytes,
         uuid: seed(spec, "uuid"),
@@ -193,7 +205,7 @@ fn patched(
     let Ok(wanted) = below
         .clone()
         .try_map(|_| Ok::<_, Infallible>(NewFile::Bytes(Vec::new())));
-    let patched = Patched::new(wanted, patches, OwnMounts::new(spec), spec.created_s)?;
+    let patched = Patched::new(wanted, patches, own_mounts(spec), spec.created_s)?;
     if patched.needed_bytes > spec.upper_bytes {
         return Err(too_large(patched.needed_bytes, spec));
     }
@@ -225,7 +237,7 @@ fn file(bytes: Vec<u8>) -> Inode<NewFile> {
 }
 
 /// Returns 16 bytes that are unique to this sandbox and purpose.
-fn seed(spec: &Spec, purpose: &str) -> [u8; 16] {
+pub(super) fn seed(spec: &Spec, purpose: &str) -> [u8; 16] {
     let digest = Sha256::digest(format!("{purpose} of sandbox {}", spec.id));
     *digest.first_chunk().expect("SHA-256 has 32 bytes")
 }

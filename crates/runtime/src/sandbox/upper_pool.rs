@@ -3,13 +3,14 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
+use durable_files::allocated_bytes;
 use fs_err as fs;
 use generations::{
     Base, CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
 };
 
 use super::SandboxPaths;
-use crate::{allocated_bytes, flock};
+use crate::flock;
 
 /// The identifier of the upper disk in its pool, which has no other disk.
 const UPPER: [u8; 16] = *b"msb's upper disk";
@@ -23,7 +24,8 @@ pub type SeenFiles = HashSet<(u64, u64)>;
 /// ended before it had removed the old name: the pool counts.
 #[derive(Debug)]
 pub struct UpperPool {
-    pub(crate) pool: Pool<FileStorage>,
+    /// The pool.
+    pub pool: Pool<FileStorage>,
     directory: PathBuf,
     merging: PathBuf,
 }
@@ -47,7 +49,7 @@ impl UpperPool {
     ///
     /// # Errors
     /// If the pool cannot be written. The sandbox has its raw disk or its pool then.
-    pub(crate) fn adopt(files: &SandboxPaths) -> Result<Self, AdoptError> {
+    pub fn adopt(files: &SandboxPaths) -> Result<Self, AdoptError> {
         let pool = Self::at(files)?;
         // A pool whose own name is lost would have the only name of the disk.
         durable_files::sync_directory(&files.directory)?;
@@ -81,12 +83,18 @@ impl UpperPool {
 
     /// Waits until nobody removes generations, and keeps others from it. Who reads a list and then opens
     /// what it names, or makes a state that nobody lists yet, holds it meanwhile.
-    pub(crate) fn keep_generations(&self) -> io::Result<GenerationsLock> {
+    ///
+    /// # Errors
+    /// If the lock cannot be taken.
+    pub fn keep_generations(&self) -> io::Result<GenerationsLock> {
         self.take(flock::Kind::Shared)
     }
 
     /// Waits until nobody else needs that generations stay, and takes the right to remove some.
-    pub(crate) fn claim_generations(&self) -> io::Result<GenerationsLock> {
+    ///
+    /// # Errors
+    /// If the lock cannot be taken.
+    pub fn claim_generations(&self) -> io::Result<GenerationsLock> {
         self.take(flock::Kind::Exclusive)
     }
 
@@ -108,13 +116,16 @@ impl UpperPool {
     ///
     /// # Errors
     /// Fails as [`UpperPool::open`] does.
-    pub(crate) fn read(&self) -> Result<Snapshot<FileStorage>, OpenError> {
+    pub fn read(&self) -> Result<Snapshot<FileStorage>, OpenError> {
         self.pool.read_disk(disk_id())
     }
 
     /// Makes the upper disk of a new sandbox. It begins with a state of this one, and shares its
     /// generations.
-    pub(crate) fn fork(&self, state: &State, files: &SandboxPaths) -> Result<(), AdoptError> {
+    ///
+    /// # Errors
+    /// If the generations cannot be given the second names.
+    pub fn fork(&self, state: &State, files: &SandboxPaths) -> Result<(), AdoptError> {
         let forked = Self::at(files)?;
         durable_files::sync_directory(&files.directory)?;
         let shared = self.pool.share(state, &forked.pool);
@@ -123,7 +134,10 @@ impl UpperPool {
     }
 
     /// Returns true if another sandbox has the generation, too.
-    pub(crate) fn is_shared(&self, id: GenerationId) -> io::Result<bool> {
+    ///
+    /// # Errors
+    /// If the file cannot be examined.
+    pub fn is_shared(&self, id: GenerationId) -> io::Result<bool> {
         // A merge gives it a name, which stays if it is killed.
         let is_merged = fs::exists(self.merging.join(data_name(id)))?;
         Ok(fs::metadata(self.data(id))?.nlink() > 1 + u64::from(is_merged))
@@ -134,7 +148,10 @@ impl UpperPool {
     }
 
     /// Sets the disk of a stopped sandbox to a state.
-    pub(crate) fn roll_back(&self, state: &State) -> Result<(), CreateError> {
+    ///
+    /// # Errors
+    /// If the record of the disk cannot be written.
+    pub fn roll_back(&self, state: &State) -> Result<(), CreateError> {
         self.pool.roll_back(disk_id(), state)
     }
 
@@ -147,13 +164,19 @@ impl UpperPool {
     }
 
     /// Returns the size and the sealed generations of the disk.
-    pub(crate) fn state(&self) -> Result<State, OpenError> {
+    ///
+    /// # Errors
+    /// If the record of the disk cannot be read.
+    pub fn state(&self) -> Result<State, OpenError> {
         self.pool.sealed_state(disk_id())
     }
 
     /// Returns the space that the data of a generation takes on the host's disk, in bytes; that which a copy
     /// would take at most if its data lies outside of the pool.
-    pub(crate) fn data_bytes(&self, id: GenerationId) -> io::Result<u64> {
+    ///
+    /// # Errors
+    /// If the file cannot be examined.
+    pub fn data_bytes(&self, id: GenerationId) -> io::Result<u64> {
         if self.pool.is_base(id).map_err(io::Error::other)? {
             return Ok(u64::MAX);
         }
@@ -161,7 +184,10 @@ impl UpperPool {
     }
 
     /// Returns the space that all generations take on the host's disk, in bytes.
-    pub(crate) fn allocated_bytes(&self) -> io::Result<u64> {
+    ///
+    /// # Errors
+    /// If a file cannot be examined.
+    pub fn allocated_bytes(&self) -> io::Result<u64> {
         self.unseen_bytes(&mut HashSet::new())
     }
 
@@ -184,7 +210,7 @@ impl UpperPool {
 /// The right to have generations stay, or to remove them: a lock on their directory. The process of the
 /// machine needs none, as it removes no generation.
 #[derive(Debug)]
-pub(crate) struct GenerationsLock(#[expect(dead_code, reason = "it is held, not used")] fs::File);
+pub struct GenerationsLock(#[expect(dead_code, reason = "it is held, not used")] fs::File);
 
 /// A raw disk cannot be made a generation.
 #[derive(Debug, thiserror::Error)]

@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use durable_files::now_s;
+use durable_files::{allocated_bytes, now_s};
 use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 use super::{Guard, VolumeConflict, VolumeError, VolumeFiles, VolumeName, VolumeUse, disk, in_use};
 use crate::mounts::Mount;
 use crate::sandbox::SandboxId;
-use crate::{Home, Sandbox, State, allocated_bytes};
+use crate::{Home, Sandbox, State};
 
 /// A volume's description, as `volume.json` in its directory holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

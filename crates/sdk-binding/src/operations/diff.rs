@@ -49,10 +49,17 @@ const fn pauses() -> bool {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Apply {
-    directory: PathBuf,
+pub(super) struct Apply {
+    /// `None` for the directories that the staged ones were made of.
+    pub(super) directory: Option<PathBuf>,
     #[serde(flatten)]
-    options: ApplyOptions,
+    pub(super) options: ApplyOptions,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Restage {
+    dry_run: bool,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -92,6 +99,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("diff", between),
         Operation::of_options("discard", discard),
         Operation::of_options("apply", apply),
+        Operation::of_options("restage", restage),
         Operation::of_options("commit", commit),
         Operation::new("count", count),
         Operation::new("changes", changes),
@@ -131,13 +139,31 @@ async fn discard(
     Answer::with_value(&discarded)
 }
 
+/// Answers one result for a directory, and without one a list: a result for each staged directory.
 async fn apply(
     sandbox: Arc<SandboxObject>,
     apply: Apply,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let applied = sandbox.0.apply(apply.directory, apply.options).await?;
-    Answer::with_value(&applied)
+    match apply.directory {
+        Some(directory) => {
+            let applied = sandbox.0.apply(directory, apply.options).await?;
+            Answer::with_value(&applied)
+        }
+        None => {
+            let applied = sandbox.0.apply_staged(apply.options).await?;
+            Answer::with_value(&applied)
+        }
+    }
+}
+
+async fn restage(
+    sandbox: Arc<SandboxObject>,
+    restage: Restage,
+    _: Vec<Bytes>,
+) -> Result<Answer, Failure> {
+    let changes = sandbox.0.restage(restage.dry_run).await?;
+    Answer::with_value(&changes)
 }
 
 async fn commit(

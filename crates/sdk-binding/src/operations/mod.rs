@@ -1,13 +1,16 @@
 //! The operations, one file per noun.
 
+mod apply;
 pub(crate) mod client;
 mod diff;
 mod exec;
 mod files;
+mod history;
 mod images;
 mod jobs;
 mod logs;
 mod process;
+mod questions;
 mod sandbox;
 mod sandboxes;
 mod snapshots;
@@ -23,14 +26,17 @@ use crate::operation::Operation;
 /// Returns all operations.
 pub(crate) fn all() -> Vec<Operation> {
     let groups = [
+        apply::operations(),
         client::operations(),
         diff::operations(),
         exec::operations(),
         files::operations(),
+        history::operations(),
         images::operations(),
         jobs::operations(),
         logs::operations(),
         process::operations(),
+        questions::operations(),
         sandbox::operations(),
         sandboxes::operations(),
         snapshots::operations(),

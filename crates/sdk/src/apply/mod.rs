@@ -1,13 +1,22 @@
 //! Changes of a sandbox, put into a directory of the host.
 
 mod options;
+mod plan;
+mod reasons;
+mod staged;
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
-use msb_runtime::{ApplyError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked};
+use msb_sandbox_files::{
+    Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked, Refused, StagedRules,
+};
 use serde::Serialize;
 
 pub use options::ApplyOptions;
+use plan::Planned;
+pub use plan::{ApplyChoice, ApplyPlan, PlannedChange, TextHunk};
+pub use staged::AppliedDirectory;
 
 use crate::diff::find;
 use crate::unfinished::Effect;
@@ -27,6 +36,22 @@ pub struct Applied {
     pub left_out: Vec<Text>,
     /// The changes that have an effect beyond their files.
     pub marked: Vec<MarkedChange>,
+    /// The changes that a rule of a staged directory keeps back.
+    pub refused: Vec<RefusedChange>,
+}
+
+/// A change that a rule keeps out of the host's directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct RefusedChange {
+    /// The path in the directory of the host, without a leading slash.
+    pub path: Text,
+    /// The path in the sandbox, with a leading slash.
+    pub sandbox_path: Text,
+    /// The state of the path: `read-only`, `deny` or `hide`.
+    pub state: String,
+    /// The rule, `PATH=STATE`, or the program of the host that would run commands of the file.
+    pub rule: String,
 }
 
 /// A change that has an effect beyond its file.
@@ -108,22 +133,71 @@ impl Sandbox {
         directory: impl Into<PathBuf>,
         options: ApplyOptions,
     ) -> Operation<Applied> {
-        let directory = directory.into();
+        let planning = self.plan_apply(Some(directory.into()), options);
+        Operation::new(async move {
+            let applied = planning.await?.run().await?;
+            Ok(applied.into_iter().next().unwrap_or_default().applied)
+        })
+    }
+
+    /// Finds the changes of the sandbox that [`Sandbox::apply`] puts into a directory of the host, or, without
+    /// one, [`Sandbox::apply_staged`] into the directories of the staged ones, so that each of them can be looked
+    /// at and chosen. With [`ApplyOptions::merges`], texts that the host changed, too, are merged.
+    ///
+    /// ```no_run
+    /// use msb_sdk::{ApplyChoice, ApplyOptions};
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let plan = sandbox.plan_apply(None, ApplyOptions::default()).await?;
+    /// for change in plan.changes() {
+    ///     if !change.path.as_bytes().ends_with(b".rs") {
+    ///         plan.choose(change.index, ApplyChoice::No);
+    ///     }
+    /// }
+    /// plan.run().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Sandbox::apply`] and [`Sandbox::apply_staged`], but conflicts and changes that are not accepted are
+    /// errors of [`ApplyPlan::run`].
+    pub fn plan_apply(
+        &self,
+        directory: Option<PathBuf>,
+        options: ApplyOptions,
+    ) -> Operation<ApplyPlan> {
         self.handle()
             .change(Effect::Slight, move |handle| async move {
-                let (apply, scope) = options.apply()?;
-                let (shared, pause) = (&handle.shared, options.pause);
-                let base = match options.base {
+                options.check_discard()?;
+                let stored = handle.stored();
+                let (targets, scope) = match &directory {
+                    Some(directory) => {
+                        staged::check_directory(&stored, directory, &options)?;
+                        let (apply, scope) = options.apply()?;
+                        let rules = staged::rules_at(&stored, &apply.from)?;
+                        let target = Target {
+                            path: String::from_utf8_lossy(&apply.from).into_owned(),
+                            from: apply.from,
+                            directory: directory.clone(),
+                            rules,
+                        };
+                        (vec![target], scope)
+                    }
+                    None => staged::targets(&stored, &options)?,
+                };
+                let pause = options.pause && !options.then_discard;
+                let base = match options.base.clone() {
                     Some(base) => {
-                        let finding = shared.with_home(move |shared| find(shared, &base)).await;
-                        Some(finding?.side(shared, pause).await?)
+                        let finding = handle.shared.with_home(move |shared| find(shared, &base));
+                        Some(finding.await?.side(&handle.shared, pause).await?)
                     }
                     None => None,
                 };
-                let stored = handle.stored();
-                let at_rest = shared.at_rest_or_snapshot(&stored, options.snapshot, pause);
+                let snapshot = options.snapshot.clone();
+                let at_rest = handle.shared.at_rest_or_snapshot(&stored, snapshot, pause);
                 let new = at_rest.await?;
-                let applying = shared.with_home(move |shared| {
+                let planning = handle.shared.with_home(move |shared| {
                     let home = shared.home();
                     let diff = match base {
                         Some(old) => {
@@ -131,59 +205,75 @@ impl Sandbox {
                         }
                         None => DiskDiff::of_sandbox(home, new, &scope)?,
                     };
-                    let planned = HostChanges::plan(&diff, &directory, apply)?;
-                    run(&planned, options.dry_run)
+                    plan(&diff, targets, options)
                 });
-                applying.await
+                let planned = Arc::new(Mutex::new(Some(planning.await?)));
+                Ok(ApplyPlan { handle, planned })
             })
     }
 }
 
-fn run(planned: &HostChanges<'_>, dry_run: bool) -> Result<Applied, Error> {
-    if !dry_run || !planned.conflicts().is_empty() {
-        planned
-            .run()
-            .map_err(|error| with_reasons(error, planned))?;
+/// A directory of the host that changes are put into.
+struct Target {
+    /// The path in the sandbox, as it is shown.
+    path: String,
+    /// The sandbox's directory that it stands for.
+    from: Vec<u8>,
+    directory: PathBuf,
+    rules: Option<StagedRules>,
+}
+
+fn plan(diff: &DiskDiff, targets: Vec<Target>, options: ApplyOptions) -> Result<Planned, Error> {
+    let (mut directories, mut all, mut offered) = (Vec::new(), Vec::new(), Vec::new());
+    for target in targets {
+        let (mut apply, _) = options.apply()?;
+        (apply.from, apply.rules) = (target.from, target.rules);
+        let mut changes = HostChanges::plan(diff, &target.directory, apply)?;
+        let steps = changes.offered().into_iter();
+        offered.extend(steps.map(|step| (all.len(), step)));
+        directories.push((target.path, target.directory));
+        all.push(changes);
     }
+    Ok(Planned {
+        options,
+        directories,
+        changes: all,
+        offered,
+    })
+}
+
+const fn change_kind(action: HostAction) -> ChangeKind {
+    match action {
+        HostAction::Add => ChangeKind::Added,
+        HostAction::Change | HostAction::ChangeAttributes => ChangeKind::Changed,
+        HostAction::Remove => ChangeKind::Deleted,
+    }
+}
+
+/// Returns the changes of a plan.
+fn applied(planned: &HostChanges) -> Applied {
     let steps = planned.steps().iter().filter(|step| !step.is_implied);
     let changes = steps.map(|step| AppliedChange {
         path: Text::from(step.path.clone()),
-        kind: match step.action {
-            HostAction::Add => ChangeKind::Added,
-            HostAction::Change | HostAction::ChangeAttributes => ChangeKind::Changed,
-            HostAction::Remove => ChangeKind::Deleted,
-        },
+        kind: change_kind(step.action),
     });
     let texts = |paths: &[Vec<u8>]| paths.iter().cloned().map(Text::from).collect();
-    Ok(Applied {
+    Applied {
         changes: changes.collect(),
         sockets: texts(planned.sockets()),
         left_out: texts(planned.left_out()),
         marked: planned.marked().iter().map(MarkedChange::new).collect(),
-    })
+        refused: planned.refused().iter().map(RefusedChange::new).collect(),
+    }
 }
 
-/// Returns the error with the conflicts, or with the changes that are not accepted, as one of its details.
-fn with_reasons(error: ApplyError, planned: &HostChanges<'_>) -> Error {
-    let is_conflict = matches!(error, ApplyError::Conflicts { .. });
-    let is_unaccepted = matches!(error, ApplyError::Unaccepted { .. });
-    let error = Error::from(error);
-    if is_unaccepted {
-        let marked = planned.marked().iter();
-        let unaccepted = marked.filter(|marked| marked.needs_acceptance);
-        let unaccepted: Vec<_> = unaccepted.map(MarkedChange::new).collect();
-        return error.with_detail("marked", serde_json::json!(unaccepted));
+impl RefusedChange {
+    fn new(refused: &Refused) -> Self {
+        Self {
+            path: refused.path.clone().into(),
+            sandbox_path: refused.sandbox_path.clone().into(),
+            state: refused.state.to_string(),
+            rule: refused.rule.clone(),
+        }
     }
-    if !is_conflict {
-        return error;
-    }
-    let conflicts = planned.conflicts().iter();
-    let conflicts = conflicts.map(|conflict| {
-        let path = planned.host_path(&conflict.path);
-        serde_json::json!({
-            "path": crate::error::printable(&path.to_string_lossy()),
-            "reason": conflict.reason.to_string(),
-        })
-    });
-    error.with_detail("conflicts", conflicts.collect::<Vec<_>>())
 }

@@ -1,4 +1,4 @@
-use msb_runtime::ChangeScope;
+use msb_sandbox_files::ChangeScope;
 use serde::{Deserialize, Serialize};
 
 use crate::diff::{bytes, scope};
@@ -38,6 +38,11 @@ pub struct ApplyOptions {
     pub owner: bool,
     /// True if nothing is written.
     pub dry_run: bool,
+    /// True if texts that the host changed, too, are merged, where the sandbox and the host changed different
+    /// lines. Otherwise each is a conflict.
+    pub merges: bool,
+    /// True if the changes that were applied are then discarded from the stopped sandbox.
+    pub then_discard: bool,
     /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
     pub pause: bool,
 }
@@ -54,6 +59,8 @@ impl Default for ApplyOptions {
             snapshot: None,
             owner: false,
             dry_run: false,
+            merges: false,
+            then_discard: false,
             pause: true,
         }
     }
@@ -123,6 +130,31 @@ impl ApplyOptions {
         self
     }
 
+    /// Merges texts that the host changed, too.
+    #[must_use]
+    pub const fn merges(mut self) -> Self {
+        self.merges = true;
+        self
+    }
+
+    /// Discards the changes from the stopped sandbox once they are applied.
+    #[must_use]
+    pub const fn then_discard(mut self) -> Self {
+        self.then_discard = true;
+        self
+    }
+
+    /// Checks that what is applied can be discarded afterwards: it is the difference between the sandbox and its
+    /// initial files.
+    pub(super) fn check_discard(&self) -> Result<(), Error> {
+        if self.then_discard && (self.base.is_some() || self.snapshot.is_some()) {
+            return Err(Error::invalid(
+                "changes since another base, and changes of a snapshot, cannot be discarded after they are applied",
+            ));
+        }
+        Ok(())
+    }
+
     /// Sets whether a running sandbox is frozen or refused.
     #[must_use]
     pub const fn pause(mut self, pause: bool) -> Self {
@@ -131,16 +163,18 @@ impl ApplyOptions {
     }
 
     /// Returns the options of the library, and the changes that are compared.
-    pub(super) fn apply(&self) -> Result<(msb_runtime::ApplyOptions, ChangeScope), Error> {
+    pub(super) fn apply(&self) -> Result<(msb_sandbox_files::ApplyOptions, ChangeScope), Error> {
         let from = self.from.as_ref();
         let chosen = bytes(&self.paths);
         let mut scope = scope(Vec::new(), &self.exclude, &self.include)?;
-        let apply = msb_runtime::ApplyOptions {
+        let apply = msb_sandbox_files::ApplyOptions {
             from: from.map_or_else(Vec::new, |path| path.as_bytes().to_vec()),
             keep_owner: self.owner,
             filter: scope.filter.clone(),
+            merges: self.merges,
             accepted: bytes(&self.accept),
             chosen,
+            rules: None,
         };
         scope.paths = apply.scope(&apply.chosen)?;
         Ok((apply, scope))

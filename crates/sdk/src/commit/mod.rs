@@ -9,9 +9,8 @@ use std::time::Duration;
 use image_import::{NewImage, OpenBlob};
 use image_store::origin::Origin;
 use image_store::{ImageDocuments, ImageLease, LayerDescriptor, Store, StoredImage};
-use msb_runtime::{
-    LayerChoice, LayerLimits, Sandbox as StoredSandbox, SandboxAtRest, SandboxLayer,
-};
+use msb_runtime::Sandbox as StoredSandbox;
+use msb_sandbox_files::{CommittedImage, LayerChoice, LayerLimits, SandboxAtRest, SandboxLayer};
 use oci_image::{ChildConfig, Descriptor, Reference, media_type};
 use oci_layers::{Limit, Limits};
 use serde::Serialize;
@@ -128,7 +127,8 @@ impl Sandbox {
                     added.record.manifest_digest
                 };
                 if !is_snapshot {
-                    let noting = shared.with_home(move |_| stored.note_committed_image(digest));
+                    let noting =
+                        shared.with_home(move |_| CommittedImage::new(&stored).note(digest));
                     noting.await?;
                 }
                 let (notes, notes_total) = layer.notes();
@@ -177,7 +177,7 @@ fn plan(
 /// Returns the last image that was made of the sandbox, or its own image if there is none or it was
 /// removed. True if it was made of the sandbox.
 fn base(sandbox: &StoredSandbox, store: &Store) -> Result<(StoredImage, bool), Error> {
-    if let Some(committed) = sandbox.committed_image()? {
+    if let Some(committed) = CommittedImage::new(sandbox).read()? {
         match store.find(&committed.to_string()).map_err(Error::from) {
             Err(error) if error.kind() == ErrorKind::ImageNotFound => {}
             found => return Ok((found?, true)),
@@ -243,25 +243,4 @@ fn parse(name: &str) -> Result<Reference, Error> {
         return Err(Error::invalid(message).with_hint("leave out the digest, and add a tag"));
     }
     Ok(parsed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::stopped_sandbox;
-
-    #[tokio::test]
-    async fn what_cannot_be_committed_is_told_first() {
-        let (_home, sandbox) = stopped_sandbox().await;
-        let pinned = format!("app@sha256:{}", "0".repeat(64));
-        for (name, options) in [
-            (&*pinned, CommitOptions::default()),
-            ("UPPER", CommitOptions::default()),
-            ("app", CommitOptions::default().change("RUN make")),
-            ("app", CommitOptions::default().source_date_epoch(i64::MAX)),
-        ] {
-            let error = sandbox.commit(name, options).await.expect_err(name);
-            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        }
-    }
 }

@@ -1,4 +1,4 @@
-use msb_runtime::Diff as DiskDiff;
+use msb_sandbox_files::Diff as DiskDiff;
 use serde::Serialize;
 
 use crate::{FileInfo, Text};
@@ -89,29 +89,31 @@ impl Change {
         self.path.quoted()
     }
 
-    pub(super) fn new(found: &DiskDiff, change: &tree_diff::Change) -> Self {
+    /// Returns the change with an index; `None` if there are fewer.
+    pub(super) fn at(found: &DiskDiff, index: usize) -> Option<Self> {
+        let change = found.change(index)?;
         let changed = match change.kind {
             tree_diff::ChangeKind::Changed(differences) => differences.names().collect(),
             _ => Vec::new(),
         };
         let name = change.path.rsplit(|&byte| byte == b'/').next();
         let name = name.unwrap_or_default();
-        let file = |file: msb_runtime::ChangedFile<'_>| ChangedFile::new(name, &file);
-        Self {
+        let file = |file: msb_sandbox_files::ChangedFile<'_>| ChangedFile::new(name, &file);
+        Some(Self {
             path: Text::from(&change.path[..]),
             kind: change.kind.into(),
             changed,
-            old: found.old_file(change).map(file),
-            new: found.new_file(change).map(file),
+            old: found.old_file(index).map(file),
+            new: found.new_file(index).map(file),
             hard_link: change.hard_link.as_deref().map(Text::from),
             renamed_from: change.renamed_from.as_deref().map(Text::from),
             is_implied: change.is_implied,
-        }
+        })
     }
 }
 
 impl ChangedFile {
-    fn new(name: &[u8], file: &msb_runtime::ChangedFile<'_>) -> Self {
+    fn new(name: &[u8], file: &msb_sandbox_files::ChangedFile<'_>) -> Self {
         let xattrs = file.xattrs.iter().map(|(name, value)| Xattr {
             name: name.into(),
             value: value.into(),

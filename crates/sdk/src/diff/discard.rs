@@ -1,4 +1,4 @@
-use msb_runtime::{DiscardOptions as DiskOptions, Discarded};
+use msb_sandbox_files::{DiscardOptions as DiskOptions, Discarded, Discarding};
 use serde::{Deserialize, Serialize};
 
 use super::options::{bytes, scope};
@@ -125,12 +125,14 @@ impl Sandbox {
                 };
                 let options = DiskOptions {
                     scope: scope(bytes(&options.paths), &options.exclude, &options.include)?,
+                    chosen: None,
                     base,
                     is_dry_run: options.dry_run,
                 };
                 let stored = handle.stored();
-                let discarding =
-                    shared.with_home(move |shared| stored.discard(shared.home(), options));
+                let discarding = shared.with_home(move |shared| {
+                    Discarding::new(&stored).discard(shared.home(), options)
+                });
                 let discarded = discarding.await?.into_iter();
                 let change = |change: Discarded| DiscardedChange {
                     path: change.path.into(),

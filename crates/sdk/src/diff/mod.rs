@@ -4,11 +4,13 @@ mod change;
 mod discard;
 mod options;
 mod patch;
+mod restage;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use image_store::StoredImage;
-use msb_runtime::{Diff as DiskDiff, DiffSide, Sandbox as StoredSandbox, SandboxAtRest};
+use msb_runtime::Sandbox as StoredSandbox;
+use msb_sandbox_files::{Diff as DiskDiff, DiffSide, SandboxAtRest};
 
 pub use change::{Change, ChangeKind, ChangedFile, Xattr};
 pub use discard::{DiscardOptions, DiscardedChange};
@@ -37,7 +39,7 @@ impl Diff {
 
     /// Returns the number of changes.
     pub fn len(&self) -> usize {
-        self.with(|found| found.changes().len())
+        self.with(DiskDiff::len)
     }
 
     /// Returns true if there are no changes.
@@ -47,7 +49,7 @@ impl Diff {
 
     /// Returns the change with this index; `None` if there are fewer.
     pub fn get(&self, index: usize) -> Option<Change> {
-        self.with(|found| Some(Change::new(found, found.changes().get(index)?)))
+        self.with(|found| Change::at(found, index))
     }
 
     /// Iterates over the changes: parents before children, names in bytewise order.
@@ -204,7 +206,9 @@ pub(crate) fn find(shared: &Shared, name: &str) -> Result<Named, Error> {
         && !snapshot.contains(':')
         && let Some(sandbox) = StoredSandbox::find(shared.home(), sandbox)?
     {
-        return Ok(Named::Snapshot(Box::new(sandbox.at_snapshot(snapshot)?)));
+        return Ok(Named::Snapshot(Box::new(SandboxAtRest::open_snapshot(
+            &sandbox, snapshot,
+        )?)));
     }
     match shared.store()?.find(name) {
         Ok(image) => Ok(Named::Image {
@@ -220,33 +224,5 @@ pub(crate) fn find(shared: &Shared, name: &str) -> Result<Named, Error> {
             let message = format!("no such sandbox or image: {name}");
             Err(Error::new(ErrorKind::NotFound, message).with_detail("name", name))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::stopped_sandbox;
-
-    #[tokio::test]
-    async fn a_running_sandbox_that_may_not_be_frozen_is_not_compared() {
-        let (_home, sandbox) = stopped_sandbox().await;
-        let lock = sandbox.stored().claim().expect("claimed");
-        let refused = sandbox.diff(DiffOptions::default().pause(false)).await;
-        let error = refused.expect_err("it is running");
-        assert_eq!(error.kind(), ErrorKind::SandboxRunning);
-        let hint = error.hint_for(crate::Face::CommandLine).expect("a hint");
-        assert!(hint.contains("msb stop web"), "{hint}");
-        drop(lock);
-    }
-
-    #[tokio::test]
-    async fn a_name_of_nothing_is_told() {
-        let (home, _sandbox) = stopped_sandbox().await;
-        let msb = Msb::builder().home(home.path()).build().expect("a client");
-        let refused = msb.diff("nothing", "web", DiffOptions::default()).await;
-        let error = refused.expect_err("no such name");
-        assert_eq!(error.kind(), ErrorKind::NotFound);
-        assert_eq!(error.to_string(), "no such sandbox or image: nothing");
     }
 }

@@ -1,4 +1,4 @@
-use msb_runtime::ChangeScope;
+use msb_sandbox_files::ChangeScope;
 use serde::{Deserialize, Serialize};
 use tree_diff::PathFilter;
 

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
+use host_setup::Host;
 use msb_vmm::Requirement;
-use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use super::distribution::Distribution;
 use super::{Finding, Severity, diagnose, records};
 use crate::Error;
 use crate::operation::blocking;
@@ -77,11 +76,7 @@ fn open(shared: &Shared, findings: &[Finding]) -> Vec<Fix> {
             ))
         })
         .collect();
-    let host = Host {
-        distribution: Distribution::of_host(),
-        is_root: geteuid().is_root(),
-        kvm_module: kvm_module(),
-    };
+    let host = Host::read();
     let requirement = |subject: &str| {
         let found = missing.iter().find(|(vmm, _)| vmm == subject);
         found.map(|(_, requirement)| *requirement)
@@ -96,78 +91,40 @@ fn open(shared: &Shared, findings: &[Finding]) -> Vec<Fix> {
         .iter()
         .filter(|finding| finding.level != Severity::Good)
         .filter(is_due);
-    due.map(|finding| host.step(finding, requirement(&finding.subject)))
+    due.map(|finding| step(host, finding, requirement(&finding.subject)))
         .collect()
 }
 
-/// The properties of a host that decide about commands.
-struct Host {
-    distribution: Option<Distribution>,
-    is_root: bool,
-    /// The kernel's module of KVM for this processor.
-    kvm_module: &'static str,
-}
-
-impl Host {
-    /// Returns the step that repairs a finding. Without a known command it is the doctor's remedy.
-    fn step(&self, finding: &Finding, requirement: Option<Requirement>) -> Fix {
-        let command = match requirement {
-            Some(requirement) => self.for_vmm(requirement),
-            None if finding.subject == "guest kernel" => self.kernel(),
-            None => None,
-        };
-        let remedy = finding.remedy.as_ref().unwrap_or(&finding.finding);
-        let (action, commands) = command.unwrap_or_else(|| (remedy.clone(), Vec::new()));
-        Fix {
-            subject: finding.subject.clone(),
-            is_done: false,
-            // QEMU runs sandboxes on every processor.
-            is_required: finding.level == Severity::Broken
-                && requirement != Some(Requirement::Processor),
-            action,
-            commands,
-        }
+/// Returns the step that repairs a finding. Without a known command it is the doctor's remedy.
+fn step(host: Host, finding: &Finding, requirement: Option<Requirement>) -> Fix {
+    let step = match requirement {
+        Some(Requirement::KvmPermission) => Some(host.permit_kvm()),
+        Some(Requirement::KvmDevice) => Some(host.load_kvm()),
+        Some(Requirement::Qemu) => host.install_qemu(),
+        Some(Requirement::Processor | Requirement::Other) => None,
+        None if finding.subject == "guest kernel" => host.install_kernel(),
+        None => None,
+    };
+    let remedy = finding.remedy.as_ref().unwrap_or(&finding.finding);
+    let (action, commands) = match step {
+        Some(step) => (step.action.to_owned(), vec![step.command]),
+        None => (remedy.clone(), Vec::new()),
+    };
+    Fix {
+        subject: finding.subject.clone(),
+        is_done: false,
+        // QEMU runs sandboxes on every processor.
+        is_required: finding.level == Severity::Broken
+            && requirement != Some(Requirement::Processor),
+        action,
+        commands,
     }
-
-    fn for_vmm(&self, requirement: Requirement) -> Option<(String, Vec<String>)> {
-        let module = format!("modprobe {}", self.kvm_module);
-        let (action, command) = match requirement {
-            Requirement::KvmPermission => (
-                "allow this user to use KVM, then log in again",
-                "usermod --append --groups kvm \"$(id -un)\"",
-            ),
-            Requirement::KvmDevice => ("load the module of KVM", module.as_str()),
-            Requirement::Qemu => ("install QEMU", self.distribution?.install_qemu),
-            Requirement::Processor | Requirement::Other => return None,
-        };
-        Some((action.to_owned(), vec![self.as_root(command)]))
-    }
-
-    fn kernel(&self) -> Option<(String, Vec<String>)> {
-        let command = self.distribution?.install_kernel?;
-        let action = "install msb's release, which has a kernel, or libkrunfw".to_owned();
-        Some((action, vec![self.as_root(command)]))
-    }
-
-    /// Returns a command as this user runs it with the rights of root.
-    fn as_root(&self, command: &str) -> String {
-        if self.is_root {
-            command.to_owned()
-        } else {
-            format!("sudo {command}")
-        }
-    }
-}
-
-/// Returns the module for this processor, by the flag of its virtualisation.
-fn kvm_module() -> &'static str {
-    let cpu_info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let has_vmx = cpu_info.split_ascii_whitespace().any(|word| word == "vmx");
-    if has_vmx { "kvm_intel" } else { "kvm_amd" }
 }
 
 #[cfg(test)]
 mod tests {
+    use host_setup::Distribution;
+
     use super::*;
 
     fn finding(subject: &str, level: Severity) -> Finding {
@@ -179,10 +136,10 @@ mod tests {
         }
     }
 
-    fn host(is_root: bool) -> Host {
+    fn host(os_release: &str) -> Host {
         Host {
-            distribution: Some(Distribution::of_tests()),
-            is_root,
+            distribution: Distribution::parse(os_release),
+            is_root: false,
             kvm_module: "kvm_amd",
         }
     }
@@ -190,29 +147,24 @@ mod tests {
     #[test]
     fn a_missing_program_is_a_command_of_the_distribution() {
         let broken = finding("vmm qemu", Severity::Broken);
-        let fix = host(false).step(&broken, Some(Requirement::Qemu));
-        let install = Distribution::of_tests().install_qemu;
-        assert_eq!(fix.commands, [format!("sudo {install}")]);
+        let host = host("ID=debian");
+        let fix = step(host, &broken, Some(Requirement::Qemu));
+        let install = host.install_qemu().expect("a package");
+        assert_eq!(fix.commands, [install.command]);
         assert!(fix.is_required && !fix.is_done);
-        let fix = host(true).step(&broken, Some(Requirement::Qemu));
-        assert_eq!(fix.commands, [install]);
     }
 
     #[test]
     fn what_no_command_repairs_keeps_the_remedy() {
-        let unknown = Host {
-            distribution: None,
-            is_root: false,
-            kvm_module: "kvm_amd",
-        };
+        let debian = host("ID=debian");
         for (host, subject, requirement) in [
-            (&unknown, "vmm qemu", Some(Requirement::Qemu)),
-            (&host(false), "vmm krun", Some(Requirement::Processor)),
+            (host(""), "vmm qemu", Some(Requirement::Qemu)),
+            (debian, "vmm krun", Some(Requirement::Processor)),
             // Debian has no package of a kernel.
-            (&host(false), "guest kernel", None),
-            (&host(false), "disk", None),
+            (debian, "guest kernel", None),
+            (debian, "disk", None),
         ] {
-            let fix = host.step(&finding(subject, Severity::Degraded), requirement);
+            let fix = step(host, &finding(subject, Severity::Degraded), requirement);
             assert_eq!((fix.action.as_str(), fix.commands.len()), ("get it", 0));
             assert!(!fix.is_required);
         }

@@ -1,6 +1,5 @@
 //! The state of everything that sandboxes need on a host.
 
-mod distribution;
 mod fixes;
 mod records;
 

@@ -2,8 +2,6 @@
 
 mod chain;
 mod conversions;
-#[cfg(test)]
-mod recorded;
 
 use std::collections::BTreeMap;
 use std::fmt;

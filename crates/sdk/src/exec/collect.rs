@@ -13,6 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::description;
 use super::message::message;
 use super::{ExecOptions, Output};
+use crate::history::Recording;
 use crate::sandboxes::Handle;
 use crate::{Error, ErrorKind, Exit, Operation, Signal};
 
@@ -40,16 +41,17 @@ async fn collect_now(
     let starting = async {
         let exec = message(&handle.stored().spec.process, &options)?;
         let permit = handle.stream_permit().await?;
-        let command = handle.connect().await?.exec(exec).await;
-        match command {
-            Ok(command) => Ok((command, permit)),
-            Err(error) => Err(handle.explain(error).await),
+        let mut client = handle.connect().await?;
+        let recording = Recording::begin(handle, &client, &options).await?;
+        match client.exec(exec).await {
+            Ok(command) => Ok((command, recording, permit)),
+            Err(error) => Err(recording.failed(handle.explain(error).await).await),
         }
     };
     let Some(started) = before(deadline, starting).await else {
         return Err(collected.timed_out(&options));
     };
-    let (command, _permit) = started?;
+    let (command, recording, _permit) = started?;
     let Command {
         inputs,
         mut outputs,
@@ -63,6 +65,7 @@ async fn collect_now(
             if let Some(error) = handle.killed_by_end(&exit) {
                 return Err(collected.attach_to(error));
             }
+            recording.end(exit.code).await;
             let output = collected.output(&exit, &options);
             return if options.check {
                 output.check()
@@ -90,7 +93,7 @@ async fn collect_now(
         }
     };
     drop(inputs);
-    Err(error)
+    Err(recording.failed(error).await)
 }
 
 /// Waits for `work` until the deadline; `None` if the deadline came first.

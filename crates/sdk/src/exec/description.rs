@@ -12,6 +12,11 @@ const TAIL_BYTES: usize = 16 << 10;
 
 /// Returns a command on one line, in quotes, cut if it is long.
 pub(super) fn command(argv: &[Text]) -> String {
+    format!("'{}'", shown(argv))
+}
+
+/// Returns a command on one line, cut if it is long.
+fn shown(argv: &[Text]) -> String {
     let mut shown = String::new();
     for word in argv {
         if !shown.is_empty() {
@@ -22,7 +27,7 @@ pub(super) fn command(argv: &[Text]) -> String {
             break;
         }
     }
-    format!("'{}'", cut(&shown, COMMAND_MAX))
+    cut(&shown, COMMAND_MAX)
 }
 
 /// Returns the last line of standard error that is not blank, cut if it is long; `None` if there is no such line.

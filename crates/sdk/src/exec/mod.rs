@@ -22,6 +22,7 @@ pub use request::ExecRequest;
 pub(crate) use collect::collect;
 pub(crate) use message::message;
 
+use crate::history::Recording;
 use crate::sandboxes::Handle;
 use crate::{Error, ErrorKind, Exit, Operation};
 
@@ -37,15 +38,18 @@ pub(crate) fn spawn(handle: Arc<Handle>, options: ExecOptions) -> Operation<Proc
             .timeout()
             .and_then(|limit| Instant::now().checked_add(limit));
         let permit = handle.stream_permit().await?;
-        match handle.connect().await?.exec(exec).await {
+        let mut client = handle.connect().await?;
+        let recording = Recording::begin(&handle, &client, &options).await?;
+        match client.exec(exec).await {
             Ok(command) => {
-                let process = Process::new(handle, command, options.stdin, permit);
+                let process =
+                    Process::new(handle, (command, Some(recording)), options.stdin, permit);
                 if let Some(deadline) = deadline {
                     process.kill_at(deadline, options);
                 }
                 Ok(process)
             }
-            Err(error) => Err(handle.explain(error).await),
+            Err(error) => Err(recording.failed(handle.explain(error).await).await),
         }
     })
 }
@@ -57,7 +61,7 @@ pub(crate) fn attach(handle: Arc<Handle>, takes_stdin: bool) -> Operation<Proces
         let permit = handle.stream_permit().await?;
         handle.stored().expect_unpaused()?;
         match handle.connect().await?.attach(Attach { stdin }).await {
-            Ok(command) => Ok(Process::new(handle, command, stdin, permit)),
+            Ok(command) => Ok(Process::new(handle, (command, None), stdin, permit)),
             Err(ClientError::Over(status)) => {
                 Ok(Process::ended(handle, Exit::from_status(status), permit))
             }

@@ -36,6 +36,13 @@ pub struct ExecOptions {
     pub max_output: Option<Size>,
     /// True if a collected command fails the operation with another exit code than 0.
     pub check: bool,
+    /// True if a snapshot is taken before the command, so that it can be undone, and the command is not started
+    /// without it; the sandbox's own choice if `None`.
+    pub snapshot: Option<bool>,
+    /// True if the command is a part of msb, and not in the history.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub is_unrecorded: bool,
 }
 
 impl ExecOptions {

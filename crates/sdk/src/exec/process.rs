@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::ExecOptions;
 use super::collect::send;
+use crate::history::Recording;
 use crate::sandboxes::Handle;
 use crate::{Error, ErrorKind, Exit, Signal, TerminalSize};
 
@@ -40,6 +41,8 @@ struct Inner {
     outputs: AsyncMutex<Option<Outputs>>,
     end: Mutex<End>,
     closing: watch::Sender<bool>,
+    /// The record of the command; `None` of the main command.
+    recording: Option<Recording>,
     /// The task that kills the command after its time; unset if it has no limit of time.
     killing: OnceLock<AbortHandle>,
     _permit: OwnedSemaphorePermit,
@@ -82,7 +85,7 @@ pub enum Event {
 impl Process {
     pub(super) fn new(
         handle: Arc<Handle>,
-        command: Command,
+        (command, recording): (Command, Option<Recording>),
         has_stdin: bool,
         permit: OwnedSemaphorePermit,
     ) -> Self {
@@ -102,6 +105,7 @@ impl Process {
                 outputs: AsyncMutex::new(Some(outputs)),
                 end: Mutex::default(),
                 closing: watch::Sender::new(false),
+                recording,
                 killing: OnceLock::new(),
                 _permit: permit,
             }),
@@ -123,6 +127,7 @@ impl Process {
                     ..End::default()
                 }),
                 closing: watch::Sender::new(false),
+                recording: None,
                 killing: OnceLock::new(),
                 _permit: permit,
             }),
@@ -289,6 +294,17 @@ impl Process {
         }
     }
 
+    /// Returns work that records the end of the command, for a caller that drops the process before it.
+    #[doc(hidden)]
+    pub fn record_end(&self, exit_code: u8) -> impl Future<Output = ()> + Send + use<> {
+        let recording = self.inner.recording.clone();
+        async move {
+            if let Some(recording) = recording {
+                recording.end(exit_code).await;
+            }
+        }
+    }
+
     /// Closes the process: a command that runs is killed, and events end. Does not wait.
     pub fn close(&self) {
         self.inner.close();
@@ -371,12 +387,15 @@ impl Inner {
                     self.end().is_broken = true;
                     return Err(error);
                 }
-                self.end().exit = Some(exit);
+                self.end().exit = Some(exit.clone());
+                if let Some(recording) = &self.recording {
+                    recording.end(exit.code).await;
+                }
                 // Also after a success: the guest's writes are lost after the command wrote them.
                 self.ask_for_disk_errors().await;
                 // The inputs of an attached client stay until here: the machine is kept while a
                 // client has not received the exit.
-                self.take_inputs();
+                self.inputs().take();
                 let mut end = self.end();
                 if let Some(options) = &end.timed_out {
                     let error = super::timed_out(options);
@@ -399,14 +418,13 @@ impl Inner {
         }
     }
 
-    fn take_inputs(&self) -> Option<Inputs> {
-        let mut inputs = self.inputs.lock().unwrap_or_else(PoisonError::into_inner);
-        inputs.take()
+    fn inputs(&self) -> MutexGuard<'_, Option<Inputs>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn close(&self) {
         self.closing.send_replace(true);
-        self.take_inputs();
+        self.inputs().take();
         // A task that waits for an event drops the outputs itself.
         if let Ok(mut outputs) = self.outputs.try_lock() {
             *outputs = None;
@@ -427,16 +445,7 @@ impl Stdin {
     /// [`NotRunning`](ErrorKind::NotRunning) if the command reads no more, or
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) if it was started without standard input.
     pub async fn write(&self, bytes: impl Into<Bytes> + Send) -> Result<(), Error> {
-        if !self.inner.has_stdin {
-            return Err(Error::invalid(
-                "the command was started without standard input",
-            ));
-        }
-        let inputs = {
-            let inputs = self.inner.inputs.lock();
-            inputs.unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        let is_read = match inputs {
+        let is_read = match self.inputs()? {
             Some(inputs) => send(&inputs, bytes.into()).await,
             None => false,
         };
@@ -455,19 +464,18 @@ impl Stdin {
     /// [`InvalidArgument`](ErrorKind::InvalidArgument) if the command was started without standard
     /// input.
     pub async fn close(&self) -> Result<(), Error> {
-        if !self.inner.has_stdin {
-            return Err(Error::invalid(
-                "the command was started without standard input",
-            ));
-        }
-        let inputs = {
-            let inputs = self.inner.inputs.lock();
-            inputs.unwrap_or_else(PoisonError::into_inner).clone()
-        };
-        if let Some(inputs) = inputs {
+        if let Some(inputs) = self.inputs()? {
             inputs.end().await;
         }
         Ok(())
+    }
+
+    fn inputs(&self) -> Result<Option<Inputs>, Error> {
+        if !self.inner.has_stdin {
+            let message = "the command was started without standard input";
+            return Err(Error::invalid(message));
+        }
+        Ok(self.inner.inputs().clone())
     }
 }
 

@@ -71,6 +71,14 @@ impl<T> ExecRequest<T> {
         self
     }
 
+    /// Has a snapshot be taken before the command, so that it can be undone with
+    /// [`Sandbox::undo`](crate::Sandbox::undo), or none, whatever the sandbox was created with. Without its
+    /// snapshot the command is not started.
+    pub fn snapshot(mut self, is_taken: bool) -> Self {
+        self.options.snapshot = Some(is_taken);
+        self
+    }
+
     /// Returns the options so far, as data.
     pub fn options(&self) -> &ExecOptions {
         &self.options

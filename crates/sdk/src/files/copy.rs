@@ -29,7 +29,7 @@ impl Files {
         let (host, guest) = (host.into(), self.source.path(guest.into()));
         self.run(move |_, files| async move {
             let copied =
-                msb_runtime::copy_in(&host, &files, guest.as_bytes(), options.into()).await?;
+                msb_sandbox_files::copy_in(&host, &files, guest.as_bytes(), options.into()).await?;
             Ok(copied.into())
         })
     }
@@ -56,7 +56,8 @@ impl Files {
         let (host, guest) = (host.into(), self.source.path(guest.into()));
         self.run(move |_, files| async move {
             let copied =
-                msb_runtime::copy_out(&files, guest.as_bytes(), &host, options.into()).await?;
+                msb_sandbox_files::copy_out(&files, guest.as_bytes(), &host, options.into())
+                    .await?;
             Ok(copied.into())
         })
     }

@@ -2,7 +2,6 @@
 
 mod copy;
 mod info;
-mod mode;
 mod options;
 mod source;
 mod stream;
@@ -13,10 +12,10 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use msb_agent_protocol::v1::{MakeDirectoryRequest, RemoveRequest, RenameRequest, SetModeRequest};
-use msb_runtime::SandboxFiles;
+use msb_sandbox_files::SandboxFiles;
+use msb_sandbox_model::ModeChange;
 
 pub use info::{FileInfo, FileType};
-pub use mode::ModeChange;
 pub use options::{Copied, CopyOptions, MkdirOptions, ReadOptions, RemoveOptions, WriteOptions};
 use source::Source;
 pub use stream::FileStream;

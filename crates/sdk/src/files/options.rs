@@ -115,7 +115,7 @@ pub struct CopyOptions {
     pub one_file_system: bool,
 }
 
-impl From<CopyOptions> for msb_runtime::CopyOptions {
+impl From<CopyOptions> for msb_sandbox_files::CopyOptions {
     fn from(options: CopyOptions) -> Self {
         Self {
             keep_owner: options.keep_owner,
@@ -135,8 +135,8 @@ pub struct Copied {
     pub devices_left_out: u64,
 }
 
-impl From<msb_runtime::Copied> for Copied {
-    fn from(copied: msb_runtime::Copied) -> Self {
+impl From<msb_sandbox_files::Copied> for Copied {
+    fn from(copied: msb_sandbox_files::Copied) -> Self {
         Self {
             entries: copied.entries,
             devices_left_out: copied.devices_left_out,

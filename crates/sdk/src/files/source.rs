@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use msb_runtime::SandboxFiles;
+use msb_sandbox_files::{SandboxAtRest, SandboxFiles};
 
 use crate::sandboxes::Handle;
 use crate::{Error, ErrorKind, Text};
@@ -44,7 +44,7 @@ impl Source {
         match self.open_running().await {
             Err(error) if error.kind() == ErrorKind::NotRunning => {
                 let stored = self.handle.stored();
-                Ok(stored.files(self.handle.shared().home()).await?)
+                Ok(SandboxFiles::open(&stored, self.handle.shared().home()).await?)
             }
             opened => opened,
         }
@@ -53,7 +53,7 @@ impl Source {
     async fn open_snapshot(&self, snapshot: Arc<str>) -> Result<SandboxFiles, Error> {
         let stored = self.handle.stored();
         let opening = self.handle.shared().with_home(move |shared| {
-            let at_rest = stored.at_snapshot(&snapshot)?;
+            let at_rest = SandboxAtRest::open_snapshot(&stored, &snapshot)?;
             let name = format!("{}@{snapshot}", stored.spec.name);
             Ok::<_, Error>(SandboxFiles::of_snapshot(name, at_rest, shared.home())?)
         });

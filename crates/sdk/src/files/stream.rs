@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use msb_runtime::ByteStream;
+use msb_sandbox_files::ByteStream;
 use tokio::sync::Mutex;
 
 use crate::Error;

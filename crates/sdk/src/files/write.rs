@@ -5,7 +5,7 @@ use std::io::Read;
 use bytes::Bytes;
 use msb_agent_protocol::CHUNK_MAX_BYTES;
 use msb_agent_protocol::v1::WriteFile;
-use msb_runtime::SandboxFiles;
+use msb_sandbox_files::SandboxFiles;
 use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinHandle;
 
@@ -56,7 +56,7 @@ impl Files {
         let path = self.source.path(path.into());
         self.run_at(&path.clone(), move |_, files| async move {
             let start = begin_write(&path, options);
-            Ok(msb_runtime::write_file(content, &files, start).await?)
+            Ok(msb_sandbox_files::write_file(content, &files, start).await?)
         })
     }
 

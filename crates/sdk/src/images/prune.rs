@@ -26,6 +26,9 @@ pub struct Pruned {
     /// Number of removed stores of earlier formats.
     #[serde(default)]
     pub older_stores: usize,
+    /// Number of removed images of staged directories, which no sandbox had.
+    #[serde(default)]
+    pub staged_directories: usize,
     /// Length of all removed files, in bytes.
     pub freed_bytes: u64,
     /// Length of the remaining artifacts, in bytes.
@@ -81,6 +84,7 @@ fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
         spared: pruned.spared.iter().map(ToString::to_string).collect(),
         left_overs: pruned.left_overs,
         older_stores: 0,
+        staged_directories: 0,
         freed_bytes: pruned.freed_bytes,
         kept_bytes: pruned.kept_bytes,
         dry_run: options.dry_run,
@@ -93,6 +97,14 @@ fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
         report.freed_bytes += older.size_bytes;
         if !options.dry_run {
             store.remove_older(&older)?;
+        }
+    }
+    let staged = shared.home().staged_images();
+    for image in staged.all()?.iter().filter(|image| !image.is_used) {
+        report.staged_directories += 1;
+        report.freed_bytes += image.allocated_bytes;
+        if !options.dry_run {
+            staged.remove(image)?;
         }
     }
     // Kernels and boot disks that killed processes were writing.

@@ -194,26 +194,3 @@ impl Pull {
         self.0.result().await
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_digest_alone_is_not_asked_of_a_registry() {
-        let home = tempfile::tempdir().expect("a directory");
-        let msb = crate::Msb::builder()
-            .home(home.path())
-            .build()
-            .expect("a client");
-        let digest = format!("sha256:{}", "9e".repeat(32));
-        let error = msb
-            .images()
-            .pull(digest.as_str())
-            .await
-            .expect_err("no name");
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        let hint = error.hint().expect("a hint");
-        assert!(hint.ends_with(&format!("msb pull NAME@{digest}")), "{hint}");
-    }
-}

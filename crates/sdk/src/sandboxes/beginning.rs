@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use image_store::{FindError, ImageLease, Store, StoredImage};
 use msb_runtime::{
-    CreateError, CreateOptions, FoundRootDisk, Home, Lock, Origin, RootDiskChoice,
-    Sandbox as StoredSandbox,
+    CreateError, CreateOptions, FoundRootDisk, Home, Lock, RootDiskChoice, Sandbox as StoredSandbox,
 };
+use msb_sandbox_snapshots::{Origin, SandboxSnapshots};
 use oci_image::Platform;
 
 use super::{RootDisk, SandboxOptions, missing_image};
@@ -105,7 +105,8 @@ async fn origin(shared: &Arc<Shared>, from: &str) -> Result<Origin, Error> {
         None => (from.to_owned(), None),
     };
     let found = shared.with_home(move |shared| super::find(shared, &name));
-    let origin = found.await?.origin(snapshot, true).await;
+    let snapshots = SandboxSnapshots::new(found.await?);
+    let origin = snapshots.origin(snapshot, true).await;
     origin.map_err(|error| shared.in_home(error.into()))
 }
 

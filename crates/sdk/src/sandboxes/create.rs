@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use image_store::{ImageLease, StoredImage, VerifyMode};
-use msb_runtime::{
-    CreateOptions, HostAuthorities, Lock, Mark, Mount, Room, Sandbox as StoredSandbox, check_mounts,
-};
+use msb_machine_records::Mark;
+use msb_patches::HostAuthorities;
+use msb_runtime::{CreateOptions, Lock, Mount, Room, Sandbox as StoredSandbox, check_mounts};
 use oci_image::ImageConfig;
 
 use super::SandboxOptions;
 use super::beginning::Beginning;
-use super::spec;
 use super::start::Ready;
+use super::{spec, staging};
 use crate::images::Observer;
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -139,7 +139,9 @@ pub(super) async fn create(
         }
         let config = image.as_ref().map(|image| &image.record.config);
         let create_options = create_options(&options, config, checked, &mut warnings)?;
-        let (sandbox, lock) = files.create(shared.home(), image.as_ref(), create_options)?;
+        let (mut sandbox, lock) = files.create(shared.home(), image.as_ref(), create_options)?;
+        let staging = sandbox.staging.take();
+        warnings.extend(staging.iter().flat_map(|found| staging::notices(found)));
         let created = Created {
             shared: Arc::clone(&shared),
             sandbox: Some(sandbox),
@@ -224,6 +226,8 @@ fn create_options(
     patches.write.extend(authorities.map(HostAuthorities::file));
     let (stopping, warning) = spec::stopping(options, config)?;
     warnings.extend(warning);
+    let mut process = spec::main_command(options, config, authorities.is_some())?;
+    staging::set_environment(&mut process, &checked.mounts);
     Ok(CreateOptions {
         name: options.name.clone(),
         image: options.image.clone(),
@@ -234,13 +238,15 @@ fn create_options(
         // The start of an owned sandbox says so.
         removed_with_owner: false,
         labels: options.labels.clone(),
-        process: spec::main_command(options, config, authorities.is_some())?,
+        process,
         restart: options.restart,
         lifetime: spec::lifetime(options),
         network,
         guest: options.guest.clone(),
         stopping,
-        ready_for_snapshots: options.snapshots,
+        ready_for_snapshots: options.snapshots || options.snapshot_commands,
+        snapshot_commands: options.snapshot_commands,
+        undo_limit: spec::undo_limit(options)?,
         patches,
         mounts: checked.mounts,
         room: checked.room,

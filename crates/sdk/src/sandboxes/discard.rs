@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox};
 use tokio::time::timeout;
 
-use crate::cleanup::Cleanup;
 use crate::shared::Shared;
+use crate::unfinished::Cleanup;
 use crate::{Error, Force, Removal};
 
 /// The time that an ended machine may take to disappear.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use msb_runtime::network::Publish;
+use msb_sandbox_snapshots::SandboxSnapshots;
 use serde::{Deserialize, Serialize};
 
 use super::Sandbox;
@@ -104,7 +105,9 @@ impl Sandbox {
                 let shared = Arc::clone(&handle.shared);
                 shared.ready().await?;
                 let stored = handle.stored();
-                let origin = stored.origin(options.snapshot, options.freeze).await;
+                let origin = SandboxSnapshots::new(stored.clone())
+                    .origin(options.snapshot, options.freeze)
+                    .await;
                 let origin = origin.map_err(|error| shared.in_home(error.into()))?;
                 let owner = Arc::clone(&shared);
                 let forking = shared.with_home(move |shared| {
@@ -155,7 +158,9 @@ impl Sandbox {
                 let shared = handle.shared.clone();
                 shared.ready().await?;
                 let stored = handle.stored();
-                let origin = stored.origin(options.snapshot, options.freeze).await;
+                let origin = SandboxSnapshots::new(stored.clone())
+                    .origin(options.snapshot, options.freeze)
+                    .await;
                 let origin = origin.map_err(|error| shared.in_home(error.into()))?;
                 let names: Vec<_> = if options.names.is_empty() {
                     vec![None]

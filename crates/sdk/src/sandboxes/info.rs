@@ -264,29 +264,3 @@ fn created_s(directory: &Path) -> u64 {
     let since = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     since.map_or(0, |since| since.as_secs())
 }
-
-#[cfg(test)]
-mod tests {
-    #[tokio::test]
-    async fn a_main_command_of_another_form_is_an_error_and_not_an_empty_one() {
-        let (_home, sandbox) = crate::testing::stopped_sandbox().await;
-        let mut info = sandbox.inspect().await.expect("inspected");
-        assert!(info.main_command().expect("a command").argv.is_empty());
-        info.rest["process"]["argv"] = "sh".into();
-        info.main_command().expect_err("it is no list");
-        info.rest.remove("process");
-        info.main_command().expect("it is unknown");
-    }
-
-    #[tokio::test]
-    async fn limits_and_the_command_are_objects_of_a_description() {
-        let (_home, sandbox) = crate::testing::stopped_sandbox().await;
-        let rest = sandbox.inspect().await.expect("inspected").rest;
-        let limits = serde_json::json!({ "pids": null, "shm_bytes": null, "tmp_bytes": null });
-        assert_eq!(rest["limits"], limits);
-        assert_eq!(rest["process"]["pid"], "private");
-        assert_eq!(rest["process"]["init"], false);
-        assert_eq!(rest["sysctls"], serde_json::json!({}));
-        assert!(rest["hostname"].is_null() && !rest.contains_key("shm"));
-    }
-}

@@ -19,6 +19,7 @@ mod root_disk;
 mod run;
 mod sandbox;
 mod spec;
+mod staging;
 mod start;
 
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use tokio::runtime::Handle as RuntimeHandle;
 use super::discard::end_and_remove;
 use super::handle::Handle;
 use crate::Error;
-use crate::cleanup::Cleanups;
+use crate::unfinished::Cleanups;
 
 /// The time that processes in a sandbox have to end themselves when its owner dies.
 const GRACE: Duration = Duration::from_secs(2);

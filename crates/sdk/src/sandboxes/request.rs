@@ -194,6 +194,19 @@ impl SandboxRequest {
         self
     }
 
+    /// Has a snapshot be taken before each command that is run in the sandbox, so that it can be undone with
+    /// [`Sandbox::undo`](crate::Sandbox::undo). This prepares the writable disk for snapshots.
+    pub fn snapshot_commands(mut self) -> Self {
+        self.options.snapshot_commands = true;
+        self
+    }
+
+    /// Sets the number of commands whose snapshots are kept, from 1 to 400; 50 by default.
+    pub fn undo_limit(mut self, commands: u32) -> Self {
+        self.options.undo_limit = Some(commands);
+        self
+    }
+
     /// Changes the settings of the guest.
     ///
     /// ```no_run

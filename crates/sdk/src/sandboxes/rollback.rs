@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::owner::own_options;
 use super::{Sandbox, StartOptions};
+use crate::history::RecordError;
 use crate::snapshots::Progress;
 use crate::unfinished::Effect;
 use crate::{Error, ErrorKind, Notice, Operation, SnapshotInfo};
@@ -37,9 +38,12 @@ pub struct RolledBack {
     /// True if its machine was booted anew for that, because the guest did not do its part.
     #[serde(default)]
     pub booted: bool,
-    /// The notices of that start.
+    /// The notices of that start, and `rollback-unrecorded` if the history of the commands could not be written.
     #[serde(skip)]
     pub notices: Vec<Notice>,
+    /// The error with which the journal of the commands could not be written, if there was one.
+    #[serde(skip)]
+    pub(crate) unrecorded: RecordError,
 }
 
 impl Sandbox {
@@ -75,7 +79,9 @@ impl Sandbox {
     pub fn rollback_with(&self, options: RollbackOptions) -> Operation<RolledBack> {
         let sandbox = self.clone();
         self.handle().change(Effect::Guest, move |_| async move {
-            let rolled = sandbox.roll_back(options).await?;
+            let mut rolled = sandbox.roll_back(options).await?;
+            let full_name = format!("{}@{}", rolled.to.sandbox, rolled.to.name);
+            rolled.notices.extend(rolled.unrecorded.notice(&full_name));
             // The files before are a snapshot, too.
             let handle = sandbox.handle();
             handle
@@ -86,7 +92,7 @@ impl Sandbox {
         })
     }
 
-    async fn roll_back(&self, options: RollbackOptions) -> Result<RolledBack, Error> {
+    pub(crate) async fn roll_back(&self, options: RollbackOptions) -> Result<RolledBack, Error> {
         let snapshots = self.snapshots();
         let name = options.name.as_deref();
         if !self.handle().state().await?.is_up() {

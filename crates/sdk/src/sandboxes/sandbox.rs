@@ -60,7 +60,7 @@ impl Sandbox {
         self.handle.set_owner(owner);
     }
 
-    pub(super) fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
+    pub(crate) fn run<T, F>(&self, work: impl FnOnce(Arc<Handle>) -> F) -> Operation<T>
     where
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
@@ -416,24 +416,4 @@ impl PartialEq for Sandbox {
 fn never_ran(name: &str) -> Error {
     let message = format!("sandbox {name} has not run a command");
     Error::new(ErrorKind::NotRunning, message).with_detail("name", name)
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::testing::stopped_sandbox;
-    use crate::{ErrorKind, Face, Force};
-
-    #[tokio::test]
-    async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
-        let (_home, sandbox) = stopped_sandbox().await;
-        let lock = sandbox.stored().claim().expect("claimed");
-        let error = sandbox.remove(Force::No).await.expect_err("it is running");
-        assert_eq!(error.kind(), ErrorKind::SandboxRunning);
-        let hint = error.hint_for(Face::CommandLine).expect("a hint");
-        assert!(hint.contains("msb stop web"), "{hint}");
-        let hint = error.hint().expect("a hint");
-        assert!(hint.contains("remove(Force::Yes)"), "{hint}");
-        drop(lock);
-        sandbox.remove(Force::No).await.expect("removed");
-    }
 }

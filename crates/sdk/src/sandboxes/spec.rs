@@ -2,12 +2,14 @@
 
 use std::net::IpAddr;
 
+use msb_patches::{HostAuthorities, HostCopy, HostEntry, NewDirectory, Patches};
 use msb_runtime::network::GATEWAY_ADDRESS;
 use msb_runtime::{
-    HostAuthorities, HostCopy, HostEntry, NewDirectory, NoSignal, Overrides, Patches, Process,
-    Resources, StopSignal, Stopping, process, process_without_command,
+    NoSignal, Overrides, Process, Resources, StopSignal, Stopping, process, process_without_command,
 };
-use msb_sandbox_model::{CPUS_DEFAULT_MAX, DISK_DEFAULT, Lifetime, MEMORY_DEFAULT, Restart, Size};
+use msb_sandbox_model::{
+    CPUS_DEFAULT_MAX, DISK_DEFAULT, Lifetime, MEMORY_DEFAULT, Restart, Size, UndoLimit,
+};
 use msb_vmm::MEMORY_MIN_MIB;
 use oci_image::ImageConfig;
 
@@ -28,6 +30,7 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
         ));
     }
     resources(options)?;
+    undo_limit(options)?;
     options.guest.check()?;
     stopping(options, &ImageConfig::default())?;
     overrides(options, false)?;
@@ -88,6 +91,12 @@ pub(crate) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
         memory_mib: memory_mib(options.memory.unwrap_or(MEMORY_DEFAULT))?,
         upper_bytes: options.disk.unwrap_or(DISK_DEFAULT).bytes(),
     })
+}
+
+/// Returns the number of commands whose snapshots are kept.
+pub(super) fn undo_limit(options: &SandboxOptions) -> Result<UndoLimit, Error> {
+    let limit = options.undo_limit.map(UndoLimit::try_from).transpose()?;
+    Ok(limit.unwrap_or_default())
 }
 
 fn default_cpus() -> u8 {

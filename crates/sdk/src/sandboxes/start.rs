@@ -6,8 +6,9 @@ use std::time::Duration;
 use diagnosis::Hint;
 use image_store::{FindError, ImageLease, StoredImage};
 use msb_jail::Strictness;
+use msb_machine_records::{Exit, Mark};
 use msb_runtime::{
-    Exit, Lock, Mark, Mount, Running, Sandbox as StoredSandbox, Spec, StartError,
+    Lock, Mount, Running, Sandbox as StoredSandbox, Spec, StartError,
     StartOptions as MachineOptions,
 };
 use oci_image::Reference;

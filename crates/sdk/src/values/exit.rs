@@ -16,11 +16,11 @@ pub enum EndReason {
     IdleTimeout,
 }
 
-impl From<msb_runtime::EndReason> for EndReason {
-    fn from(reason: msb_runtime::EndReason) -> Self {
+impl From<msb_machine_records::EndReason> for EndReason {
+    fn from(reason: msb_machine_records::EndReason) -> Self {
         match reason {
-            msb_runtime::EndReason::MaxDuration => Self::MaxDuration,
-            msb_runtime::EndReason::IdleTimeout => Self::IdleTimeout,
+            msb_machine_records::EndReason::MaxDuration => Self::MaxDuration,
+            msb_machine_records::EndReason::IdleTimeout => Self::IdleTimeout,
         }
     }
 }
@@ -69,17 +69,17 @@ impl Exit {
             _ => None,
         };
         Self {
-            code: msb_runtime::Exit::code_of(status),
+            code: msb_machine_records::Exit::code_of(status),
             signal,
-            reason: msb_runtime::EndReason::from_status(status).map(Into::into),
+            reason: msb_machine_records::EndReason::from_status(status).map(Into::into),
             error: None,
             ended_s: None,
         }
     }
 }
 
-impl From<msb_runtime::Exit> for Exit {
-    fn from(exit: msb_runtime::Exit) -> Self {
+impl From<msb_machine_records::Exit> for Exit {
+    fn from(exit: msb_machine_records::Exit) -> Self {
         // The record of a main command has the code alone; a code above 128 stands for a signal
         // only if the machine was killed, which the record says.
         let was_killed = exit.error.is_some() && exit.code > SIGNAL_BASE;

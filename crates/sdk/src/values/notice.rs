@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 pub struct Notice {
     /// The stable code of the notice, in kebab case: `emulation`, `host-directory`, `jail-off`,
     /// `platform`, `stop-signal`, `home-closed`, `image-pruned`, `store-limit`, `killed`, `port`,
-    /// `load-skipped`, `credentials`.
+    /// `load-skipped`, `credentials`, `staged-hidden`, `staged-left-out`, `staged-repository`, `staged-large`,
+    /// `staged-linked`, `staged-unmatched-rule`, `rollback-unrecorded`.
     pub code: String,
     /// A clause without a full stop.
     pub message: String,

@@ -153,23 +153,3 @@ impl<'de> Deserialize<'de> for Text {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_bytes_survive_json() {
-        let all: Vec<u8> = (0..=255).collect();
-        for bytes in [b"plain".to_vec(), "ä\0".as_bytes().to_vec(), all] {
-            let text = Text::from(bytes);
-            let json = serde_json::to_string(&text).expect("written");
-            assert_eq!(serde_json::from_str::<Text>(&json).expect("read"), text);
-        }
-        assert_eq!(
-            serde_json::to_string(&Text::from("a")).expect("written"),
-            "\"a\""
-        );
-        assert!(serde_json::from_str::<Text>(r#"{"bytes":"!"}"#).is_err());
-    }
-}

@@ -11,7 +11,7 @@ use vmm_sys_util::epoll::EventSet;
 
 use crate::device::{Answer, Device};
 use crate::opened::Opened;
-use crate::{Entry, Kind, Share};
+use crate::{Entry, Kind, Permissions, Share};
 
 type Memory = GuestMemoryAtomic<GuestMemoryMmap<()>>;
 
@@ -51,6 +51,17 @@ impl Guest {
     /// One that sees all entries, and knows all options there are.
     pub(super) fn with_entries(entries: &[Entry<'_>], is_read_only: bool) -> Self {
         let share = Share::open(entries, is_read_only).unwrap();
+        let mut guest = Self::asking(share.answer);
+        guest.init();
+        guest
+    }
+
+    /// One whose entries have permissions.
+    pub(super) fn with_permissions(
+        entries: &[Entry<'_>],
+        permissions: impl FnMut(usize) -> Option<Box<dyn Permissions>>,
+    ) -> Self {
+        let share = Share::open_with(entries, false, permissions).unwrap();
         let mut guest = Self::asking(share.answer);
         guest.init();
         guest

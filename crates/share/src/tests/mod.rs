@@ -5,11 +5,13 @@ mod disk;
 mod entries;
 mod guest;
 mod links;
+mod listed;
 mod memory;
 mod names;
 mod opened;
 mod read_only;
 mod ring;
+mod ruled;
 mod users;
 
 use fuse_backend_rs::abi::fuse_abi::{

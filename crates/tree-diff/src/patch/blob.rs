@@ -40,8 +40,7 @@ impl Blob {
             let length = usize::try_from(size_bytes).expect("a text fits into memory");
             let mut bytes = vec![0; length];
             side.read_at(content, 0, &mut bytes)?;
-            let head = &bytes[..length.min(LOOKED_AT_BYTES)];
-            text = (!head.contains(&0)).then_some(bytes);
+            text = is_text(&bytes).then_some(bytes);
         }
         Ok(Some(Self {
             mode,
@@ -56,6 +55,11 @@ impl Blob {
         blob.map_or(Some(&b""[..]), |blob| blob.text.as_deref())
     }
 
+    /// Returns the text of a regular file; `None` if it is not text, or a symlink.
+    pub(super) fn into_text(self) -> Option<Vec<u8>> {
+        self.text.filter(|_| self.mode != SYMLINK)
+    }
+
     pub(super) const fn mode(&self) -> &'static str {
         self.mode
     }
@@ -67,6 +71,12 @@ impl Blob {
     pub(super) const fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
+}
+
+/// Returns true if bytes are text: the first of them have no NUL byte, and they are not too many.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    let is_short = u64::try_from(bytes.len()).is_ok_and(|length| length <= TEXT_MAX_BYTES);
+    is_short && !bytes[..bytes.len().min(LOOKED_AT_BYTES)].contains(&0)
 }
 
 /// Git's mode of a symlink.

@@ -1,12 +1,17 @@
 //! Changes as `git diff` prints them.
 
 mod blob;
+mod lines;
 mod quote;
+mod text_change;
 mod unified;
 
 use blob::Blob;
 pub use blob::TEXT_MAX_BYTES;
 pub use quote::{Quoting, quoted};
+pub use text_change::{Overlap, TextChange};
+
+use fstree::InodeId;
 
 use crate::{Change, ChangeKind, CompareError, Differences, Side};
 use quote::Label;
@@ -82,6 +87,35 @@ impl Patcher {
     {
         patch(old, new, change, &mut self.effort)
     }
+
+    /// Returns the changed lines of a file that is text in both trees. `None` if one of the two is no regular
+    /// file of text, or the content is equal.
+    ///
+    /// # Errors
+    /// If content cannot be read.
+    pub fn text_change<O, N>(
+        &mut self,
+        (old, old_id): (&O, InodeId),
+        (new, new_id): (&N, InodeId),
+    ) -> Result<Option<TextChange>, O::Error>
+    where
+        O: Side,
+        N: Side<Error = O::Error>,
+    {
+        let one = Blob::read(old, Some(old_id))?.and_then(Blob::into_text);
+        let other = Blob::read(new, Some(new_id))?.and_then(Blob::into_text);
+        let (Some(one), Some(other)) = (one, other) else {
+            return Ok(None);
+        };
+        let change = TextChange::with_effort(one, other, &mut self.effort);
+        Ok(Some(change).filter(|change| !change.is_empty()))
+    }
+}
+
+/// Returns true if bytes are text, as git decides.
+#[must_use]
+pub fn is_text(bytes: &[u8]) -> bool {
+    blob::is_text(bytes)
 }
 
 fn patch<O, N>(

@@ -56,9 +56,8 @@ pub(super) fn push(
     }
     labels.0.push(b"---", text);
     labels.1.push(b"+++", text);
-    let is_near = |one: &Hunk, next: &Hunk| next.before.start - one.before.end <= 2 * CONTEXT_LINES;
-    for group in hunks.chunk_by(is_near) {
-        push_group(&input, group, text);
+    for group in groups(&hunks) {
+        push_group(&input, group, None, text);
     }
     let count = |lines: fn(&Hunk) -> &Range<u32>| -> u64 {
         hunks.iter().map(|hunk| lines(hunk).len() as u64).sum()
@@ -66,8 +65,14 @@ pub(super) fn push(
     (count(|hunk| &hunk.after), count(|hunk| &hunk.before))
 }
 
+/// Returns the changes that are so near to each other that they share their context, together.
+pub(super) fn groups(hunks: &[Hunk]) -> impl Iterator<Item = &[Hunk]> {
+    let is_near = |one: &Hunk, next: &Hunk| next.before.start - one.before.end <= 2 * CONTEXT_LINES;
+    hunks.chunk_by(is_near)
+}
+
 /// Returns the changed ranges of lines.
-fn hunks(input: &InternedInput<&[u8]>, effort: &mut Effort) -> Vec<Hunk> {
+pub(super) fn hunks(input: &InternedInput<&[u8]>, effort: &mut Effort) -> Vec<Hunk> {
     let (before, after) = (&input.before[..], &input.after[..]);
     let pairs = before.iter().zip(after);
     let head = pairs.take_while(|(one, other)| one == other).count();
@@ -93,8 +98,14 @@ fn hunks(input: &InternedInput<&[u8]>, effort: &mut Effort) -> Vec<Hunk> {
     }]
 }
 
-/// Adds changes that are so near to each other that they share their context.
-fn push_group(input: &InternedInput<&[u8]>, hunks: &[Hunk], text: &mut Vec<u8>) {
+/// Adds changes that are so near to each other that they share their context. `shift_lines` is the number of
+/// lines that the changes before them add, if these are not all changes of the texts.
+pub(super) fn push_group(
+    input: &InternedInput<&[u8]>,
+    hunks: &[Hunk],
+    shift_lines: Option<i64>,
+    text: &mut Vec<u8>,
+) {
     let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else {
         return;
     };
@@ -102,7 +113,19 @@ fn push_group(input: &InternedInput<&[u8]>, hunks: &[Hunk], text: &mut Vec<u8>) 
     let lead = first.before.start.min(CONTEXT_LINES);
     let trail = (line_count - last.before.end).min(CONTEXT_LINES);
     let before = first.before.start - lead..last.before.end + trail;
-    let after = first.after.start - lead..last.after.end + trail;
+    let after = match shift_lines {
+        None => first.after.start - lead..last.after.end + trail,
+        Some(shift_lines) => {
+            let count = |lines: fn(&Hunk) -> &Range<u32>| -> u32 {
+                hunks.iter().map(|hunk| lines(hunk).len() as u32).sum()
+            };
+            let length =
+                before.end - before.start + count(|hunk| &hunk.after) - count(|hunk| &hunk.before);
+            let start = i64::from(before.start) + shift_lines;
+            let start = u32::try_from(start).unwrap_or(0);
+            start..start + length
+        }
+    };
     let header = format!("@@ -{} +{} @@\n", span(&before), span(&after));
     text.extend_from_slice(header.as_bytes());
     let mut next = before.start;

@@ -1,5 +1,6 @@
 //! Comparisons of trees, checked by what their results are good for.
 
+mod chosen;
 mod hostile;
 mod layer;
 mod layered;

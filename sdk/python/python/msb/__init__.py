@@ -25,6 +25,7 @@ from ._async._image import AsyncImage
 from ._async._images import AsyncImages
 from ._async._jobs import AsyncJob, AsyncJobs
 from ._async._process import AsyncOutputStream, AsyncProcess, AsyncStdin
+from ._async._questions import AsyncAnswering, AsyncSandboxQuestions
 from ._async._readable_files import AsyncReadableFiles
 from ._async._sandbox import AsyncSandbox
 from ._async._sandbox_changes import AsyncSandboxChanges
@@ -42,6 +43,7 @@ from ._sync._image import Image
 from ._sync._images import Images
 from ._sync._jobs import Job, Jobs
 from ._sync._process import OutputStream, Process, Stdin
+from ._sync._questions import Answering, SandboxQuestions
 from ._sync._readable_files import ReadableFiles
 from ._sync._sandbox import Sandbox
 from ._sync._sandbox_changes import SandboxChanges
@@ -52,11 +54,15 @@ from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
 from ._sync._transfers import Pull, Push
 from ._sync._volumes import Volume, Volumes
 from ._types import (
+    Allowed,
     Applied,
     AppliedChange,
+    AppliedDirectory,
     Change,
+    ChangeCounts,
     ChangedFile,
     ChangeKind,
+    CommandRecord,
     Committed,
     Copied,
     DiscardedChange,
@@ -66,6 +72,7 @@ from ._types import (
     FileType,
     Finding,
     GuestStats,
+    History,
     HistoryStep,
     HostStats,
     ImageInfo,
@@ -78,15 +85,20 @@ from ._types import (
     Output,
     Patch,
     PatchLines,
+    PlannedChange,
     Port,
     Pruned,
     PullEvent,
     Pushed,
     PushedLayer,
     PushEvent,
+    Question,
+    RefusedChange,
     RemovedImage,
     RolledBack,
     RootDisk,
+    Rule,
+    RuleState,
     SandboxInfo,
     SandboxOptions,
     SandboxState,
@@ -95,6 +107,8 @@ from ._types import (
     Stats,
     Stopped,
     TextEvent,
+    TextHunk,
+    Undone,
     VerifiedSnapshot,
     Version,
     VolumeInfo,
@@ -145,9 +159,13 @@ from .errors import (
 )
 
 __all__ = [
+    "Allowed",
     "AlreadyExists",
+    "Answering",
     "Applied",
     "AppliedChange",
+    "AppliedDirectory",
+    "AsyncAnswering",
     "AsyncByteStream",
     "AsyncDiff",
     "AsyncFiles",
@@ -165,6 +183,7 @@ __all__ = [
     "AsyncSandbox",
     "AsyncSandboxChanges",
     "AsyncSandboxCommands",
+    "AsyncSandboxQuestions",
     "AsyncSandboxes",
     "AsyncSnapshots",
     "AsyncStatsWatch",
@@ -176,11 +195,13 @@ __all__ = [
     "Busy",
     "ByteStream",
     "Change",
+    "ChangeCounts",
     "ChangeKind",
     "ChangedFile",
     "CommandError",
     "CommandFailed",
     "CommandNotFound",
+    "CommandRecord",
     "CommandTimeout",
     "Committed",
     "Copied",
@@ -194,6 +215,7 @@ __all__ = [
     "Finding",
     "ForkedError",
     "GuestStats",
+    "History",
     "HistoryStep",
     "HostStats",
     "Image",
@@ -229,6 +251,7 @@ __all__ = [
     "OutputStream",
     "Patch",
     "PatchLines",
+    "PlannedChange",
     "PathExists",
     "PathNotFound",
     "PermissionDenied",
@@ -243,11 +266,15 @@ __all__ = [
     "Pushed",
     "PushedLayer",
     "PushEvent",
+    "Question",
     "ReadableFiles",
     "RegistryError",
+    "RefusedChange",
     "RemovedImage",
     "RolledBack",
     "RootDisk",
+    "Rule",
+    "RuleState",
     "Sandbox",
     "SandboxChanges",
     "SandboxCommands",
@@ -256,6 +283,7 @@ __all__ = [
     "SandboxNotFound",
     "SandboxOptions",
     "SandboxPaused",
+    "SandboxQuestions",
     "SandboxRunning",
     "SandboxState",
     "Sandboxes",
@@ -269,7 +297,9 @@ __all__ = [
     "Stopped",
     "TarUpload",
     "TextEvent",
+    "TextHunk",
     "Unauthorized",
+    "Undone",
     "Unsupported",
     "VerifiedSnapshot",
     "Version",

@@ -14,6 +14,7 @@ from ._types import (
     Port,
     Ports,
     RootDisk,
+    Rule,
     SandboxOptions,
     TerminalSize,
     Ulimit,
@@ -46,6 +47,7 @@ def command(
     user: str | int | None,
     groups: Sequence[str] | None,
     ulimits: Mapping[str, Ulimit] | None,
+    snapshot: bool | None,
 ) -> dict[str, Any]:
     """Returns the options of a command as they are written in JSON."""
     return {
@@ -55,6 +57,7 @@ def command(
         "user": _user(user),
         "groups": _texts(groups) if groups else None,
         "ulimits": _ulimits(ulimits) if ulimits else None,
+        "snapshot": snapshot,
     }
 
 
@@ -112,10 +115,16 @@ def _root_disk(disk: RootDisk) -> dict[str, Any]:
 
 def _mounts(mounts: Sequence[Mount]) -> list[dict[str, Any]]:
     def written(mount: Mount) -> dict[str, Any]:
-        fields = dataclasses.asdict(mount)
+        fields = {**dataclasses.asdict(mount), "rules": [_rule(rule) for rule in mount.rules]}
         return {name: value for name, value in fields.items() if value is not None}
 
     return [written(mount) for mount in mounts]
+
+
+def _rule(rule: Rule | str) -> Any:
+    if isinstance(rule, Rule):
+        return {"path": _values.text(rule.path), "state": rule.state}
+    return rule
 
 
 def _port(guest: int | str, host: int | None) -> dict[str, Any]:

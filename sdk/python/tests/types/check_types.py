@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from msb import (
+    Allowed,
+    Answering,
+    Applied,
+    AppliedDirectory,
     AsyncImage,
     AsyncMsb,
     AsyncPull,
     AsyncPush,
     AsyncSandbox,
+    DiscardedChange,
     Event,
     Exit,
     FileInfo,
@@ -23,6 +28,7 @@ from msb import (
     Push,
     Pushed,
     PushEvent,
+    Rule,
     Sandbox,
     SandboxInfo,
     SandboxOptions,
@@ -50,6 +56,14 @@ def synchronous(msb: Msb) -> None:
     assert_type(msb.images.pull("alpine", watch=True), Pull)
     assert_type(msb.images.push("app:dev"), Pushed)
     assert_type(msb.images.push("app:dev", watch=True), Push)
+    Mount.staged(".", "/work", rules=["target=hide", Rule("docs", "read-only")])
+    assert_type(sandbox.apply(), list[AppliedDirectory])
+    assert_type(sandbox.apply(paths=["/work"], dry_run=True), list[AppliedDirectory])
+    assert_type(sandbox.apply("project", from_path="/work"), Applied)
+    assert_type(sandbox.restage(dry_run=True), list[DiscardedChange])
+    assert_type(sandbox.allow("/work/.env"), Allowed)
+    with sandbox.on_ask(lambda question: question.subject == "/work/.env") as answering:
+        assert_type(answering, Answering)
     msb.sandboxes.run("alpine", memroy="1G")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     msb.sandboxes.run("alpine", cpus="two")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
@@ -59,6 +73,9 @@ async def asynchronous(msb: AsyncMsb) -> None:
         assert_type(sandbox, AsyncSandbox)
     assert_type(await msb.sandboxes.run("alpine"), AsyncSandbox)
     assert_type(await sandbox.shell("ls", check=True), Output)
+    assert_type(await sandbox.apply(), list[AppliedDirectory])
+    assert_type(await sandbox.apply("project"), Applied)
+    assert_type(await sandbox.restage(), list[DiscardedChange])
     process = await sandbox.spawn(["ls"])
     assert_type(process.__aiter__(), AsyncIterator[Event])
     assert_type([line async for line in process.stdout.lines()], list[str])

@@ -16,6 +16,11 @@ export interface CommandOptions extends CallOptions {
   readonly groups?: readonly string[] | undefined;
   /** Resource limits by name. */
   readonly ulimits?: Readonly<Record<string, Ulimit>> | undefined;
+  /**
+   * True to take a snapshot before the command, so that `undo` can take it back: without it, the command is not started.
+   * The choice of the sandbox, `snapshotCommands`, if it is absent.
+   */
+  readonly snapshot?: boolean | undefined;
 }
 
 /** The options of `exec` and `shell`. */

@@ -1,4 +1,5 @@
 /** Changes of the files of a sandbox. */
+import type { RuleState } from "../mount.js";
 import type { Name, Side } from "../names.js";
 import type { CallOptions } from "../remote.js";
 import type { Text } from "./client.js";
@@ -118,14 +119,10 @@ export interface Patch {
   readonly isPartial: boolean;
 }
 
-/** The options of changes that are put into a directory of this host. */
-export interface ApplyOptions extends PatternOptions {
+/** The options of changes of staged directories that are put into the directories that those were made of. */
+export interface ApplyStagedOptions extends PatternOptions {
   /** The paths in the sandbox whose changes are applied, with everything below them; everything if there are none. */
   readonly paths?: readonly Text[] | undefined;
-  /** The sandbox's directory that the host's directory stands for; the root if it is absent. */
-  readonly from?: Text | undefined;
-  /** The sandbox, snapshot or image that the sandbox is compared with; what it began with if it is absent. */
-  readonly base?: Side | undefined;
   /** The name of a snapshot, which is applied instead of the sandbox as it is. */
   readonly snapshot?: Name | undefined;
   /** Paths in the sandbox at and below which changes are applied that make programs of this host run commands. */
@@ -134,8 +131,52 @@ export interface ApplyOptions extends PatternOptions {
   readonly owner?: boolean | undefined;
   /** True if nothing is written. */
   readonly dryRun?: boolean | undefined;
+  /**
+   * Decides about each change before the first is made: true if it is made, or a value for each hunk of a text. A yes
+   * accepts the change, too, and texts that this host changed in other lines are merged. If it throws, nothing is
+   * changed.
+   */
+  readonly onChange?: ((change: PlannedChange) => boolean | readonly boolean[]) | undefined;
+  /** True if the changes that were applied are discarded from the sandbox, which has to be stopped. */
+  readonly thenDiscard?: boolean | undefined;
   /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
   readonly pause?: boolean | undefined;
+}
+
+/** A hunk of a change of text, as `git diff` has it. */
+export interface TextHunk {
+  /** The text, from the line `@@` on. */
+  readonly text: Uint8Array;
+  /** True if this host changed the same lines in another way, so that the hunk cannot be applied. */
+  readonly overlaps: boolean;
+}
+
+/** A change that is about to be put into a directory of this host. */
+export interface PlannedChange {
+  /** The index in the plan. */
+  readonly index: number;
+  /** The directory of this host. */
+  readonly directory: string;
+  /** The path in the directory; with replacement characters if it is not UTF-8. */
+  readonly path: string;
+  /** The kind of the change. */
+  readonly kind: ChangeKind;
+  /** The effect of the change beyond its file, as a clause; null if it has none. */
+  readonly effect: string | null;
+  /** True if only a yes, or an accepted path, lets the change be made: programs of this host run its commands. */
+  readonly needsAcceptance: boolean;
+  /** The change in the form of `git diff`. */
+  readonly patch: Uint8Array;
+  /** The hunks of the change, if it is one of a text. */
+  readonly hunks: readonly TextHunk[];
+}
+
+/** The options of changes that are put into a directory of this host. */
+export interface ApplyOptions extends ApplyStagedOptions {
+  /** The sandbox's directory that the host's directory stands for; the root if it is absent. */
+  readonly from?: Text | undefined;
+  /** The sandbox, snapshot or image that the sandbox is compared with; what it began with if it is absent. */
+  readonly base?: Side | undefined;
 }
 
 /** Changes that were put into a directory of this host, or would be. */
@@ -148,6 +189,32 @@ export interface Applied {
   readonly leftOut: readonly string[];
   /** The changes that have an effect beyond their files. */
   readonly marked: readonly MarkedChange[];
+  /** The changes that a rule of a staged directory keeps back. */
+  readonly refused: readonly RefusedChange[];
+}
+
+/** Changes that were put into the directory of this host that a staged directory was made of, or would be. */
+export interface AppliedDirectory extends Applied {
+  /** The path in the sandbox. */
+  readonly target: string;
+  /** The directory of this host. */
+  readonly directory: string;
+}
+
+/** A change that a rule of a staged directory keeps out of the directory of this host. */
+export interface RefusedChange {
+  /** The path in the directory; with replacement characters if it is not UTF-8. */
+  readonly path: string;
+  /** The bytes of a path that is not UTF-8. */
+  readonly pathBytes?: Uint8Array;
+  /** The path in the sandbox, from `/` on; with replacement characters if it is not UTF-8. */
+  readonly sandboxPath: string;
+  /** The bytes of such a path that is not UTF-8. */
+  readonly sandboxPathBytes?: Uint8Array;
+  /** The state of the path: `read-only`, `deny` or `hide`. */
+  readonly state: RuleState;
+  /** The rule, `PATH=STATE`, or the program of this host that would run commands of the file. */
+  readonly rule: string;
 }
 
 /** A change that has an effect beyond its file, such as commands that a program of this host runs. */

@@ -13,8 +13,11 @@ export interface JobLogOptions extends CallOptions {
 export interface LogOptions extends CallOptions {
   /** True to wait for new records until the sandbox has ended. */
   readonly follow?: boolean | undefined;
-  /** The source: the output of the main command, the console of the guest, or the messages of the machine's process. */
-  readonly source?: "output" | "console" | "machine" | undefined;
+  /**
+   * The source: the output of the main command, the console of the guest, the messages of the machine's process,
+   * or the questions of the guest as JSON.
+   */
+  readonly source?: "output" | "console" | "machine" | "asks" | undefined;
   /** Number of last records to begin with; all if it is absent. */
   readonly tail?: number | undefined;
   /** Only records of this time or later. */

@@ -108,6 +108,10 @@ export interface SandboxOptions extends SourceOptions, StartOptions, GuestSettin
   readonly nativeRoot?: boolean | undefined;
   /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
   readonly snapshots?: boolean | undefined;
+  /** True to take a snapshot before each command that is run in the sandbox, so that `undo` can take it back. */
+  readonly snapshotCommands?: boolean | undefined;
+  /** The number of commands whose snapshots are kept, from 1 to 400; 50 if it is absent. */
+  readonly undoLimit?: number | undefined;
   /** Mounts; see {@link Mount}. */
   readonly mounts?: readonly Mount[] | undefined;
   /** Ports to publish: a record from ports of the sandbox, such as 80 or `"53/udp"`, to ports of the host (`null`: a free one), or a list. */

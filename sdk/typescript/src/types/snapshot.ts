@@ -22,8 +22,12 @@ export interface SnapshotInfo {
   readonly createdS: number;
   /** The user's note; null if there is none. */
   readonly message: string | null;
-  /** True if a rollback made the snapshot, of the files as they were before. */
+  /** True if msb took the snapshot by itself: before a rollback or a command. */
   readonly automatic: boolean;
+  /** The reason for which the snapshot was taken. */
+  readonly origin: "user" | "rollback" | "command";
+  /** The number of the command in the history that the snapshot was taken before; null if it was not taken for one. */
+  readonly command: number | null;
   /** State of the filesystem: of a stopped sandbox, frozen by its running guest, or as after a power cut. */
   readonly consistency: "clean" | "frozen" | "crash";
   /** Size of the disk in bytes. */

@@ -18,6 +18,8 @@ import {
   type MsbOptions,
   type Output,
   type Process,
+  type Question,
+  type RuleState,
   type Sandbox,
 } from "msb-sdk";
 
@@ -89,7 +91,7 @@ export async function perform(step: Step, stage: Stage): Promise<Result> {
 }
 
 function commandOptions(step: Step): Record<string, unknown> {
-  const { env, cwd, user, timeout_ms, max_output, check, tty, stdin } = step as Record<string, unknown>;
+  const { env, cwd, user, timeout_ms, max_output, check, tty, stdin, snapshot } = step as Record<string, unknown>;
   const variables = env && Object.entries(env).map(([name, value]) => [name, textOf(value)]);
   return {
     env: variables && Object.fromEntries(variables as [string, string][]),
@@ -100,6 +102,7 @@ function commandOptions(step: Step): Record<string, unknown> {
     check,
     tty,
     stdin: stdin === undefined ? undefined : bytesOf(stdin as Data),
+    snapshot,
   };
 }
 
@@ -174,6 +177,27 @@ async function changes(compared: Diff): Promise<Result> {
 
 function paths(step: Step): (string | Uint8Array)[] {
   return ((step["paths"] as Data[] | undefined) ?? []).map(textOf);
+}
+
+async function apply(step: Step, stage: Stage): Promise<Result> {
+  const from = step["from"] === undefined ? undefined : textOf(step["from"]);
+  const choices = step["choices"] as Record<string, boolean | boolean[]> | undefined;
+  const options = {
+    from,
+    base: step["base"] as string | undefined,
+    dryRun: step["dry_run"] === true,
+    thenDiscard: step["then_discard"] === true,
+    onChange: choices && (({ path }: { path: string }) => choices[path] ?? false),
+  };
+  const sandbox = stage.sandbox(step);
+  const directory = step["directory"] as string | undefined;
+  const staged = directory === undefined ? await sandbox.apply(options) : [];
+  const applied = directory === undefined ? staged : [await sandbox.apply(directory, options)];
+  return {
+    targets: staged.map(({ target }) => target),
+    changes: applied.flatMap(({ changes }) => changes.map(({ kind, path }) => `${LETTERS[kind]} ${path}`)),
+    refused: applied.flatMap(({ refused }) => refused.map(({ rule }) => rule)),
+  };
 }
 
 async function run(step: Step, stage: Stage): Promise<void> {
@@ -317,11 +341,25 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   diff: async (step, stage) => changes(await stage.sandbox(step).diff({ paths: paths(step) })),
   diff_between: async (step, stage) =>
     changes(await stage.msb.diff(step["old"] as string, step["new"] as string, { paths: paths(step) })),
-  apply: async (step, stage) => {
-    const base = step["base"] as string | undefined;
-    const options = { from: textOf(step["from"] as Data), base, dryRun: step["dry_run"] === true };
-    const applied = await stage.sandbox(step).apply(step["directory"] as string, options);
-    return { changes: applied.changes.map(({ kind, path }) => `${LETTERS[kind]} ${path}`) };
+  apply,
+  restage: async (step, stage) => {
+    const changes = await stage.sandbox(step).restage({ dryRun: step["dry_run"] === true });
+    return { changes: changes.map(({ kind, path }) => `${LETTERS[kind]} ${path}`) };
+  },
+  allow: async (step, stage) => {
+    const { rule, letIn } = await stage.sandbox(step).allow(step["path"] as string, step["state"] as RuleState);
+    return { rule, let_in: letIn };
+  },
+  ask: async (step, stage) => {
+    const sandbox = stage.sandbox(step);
+    const asked: Question[] = [];
+    const answering = await sandbox.onAsk((question) => {
+      asked.push(question);
+      return step["answer"] === "allow";
+    });
+    const output = await sandbox.exec(["msb-ask", step["path"] as string, step["reason"] as string]);
+    await answering.close();
+    return { subject: asked[0]?.subject, reason: asked[0]?.reason, exit_code: output.exitCode };
   },
   commit: async (step, stage) => {
     const options = { message: step["message"] as string | undefined, changes: step["changes"] as string[] | undefined };
@@ -355,6 +393,21 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   rollback: async (step, stage) => {
     const { to, kept, restarted } = await stage.sandbox(step).rollback(step["name"] as string | undefined);
     return { to: to.name, kept: kept.name, restarted };
+  },
+  history: async (step, stage) => {
+    const { commands } = await stage.sandbox(step).history({ changes: step["changes"] as boolean | undefined });
+    return {
+      numbers: commands.map(({ number }) => number),
+      exit_codes: commands.map(({ exitCode }) => exitCode),
+      snapshots: commands.map(({ snapshot }) => snapshot),
+      undone: commands.map(({ undone }) => undone),
+      changes: commands.map(({ changes }) => changes && [changes.added, changes.changed, changes.deleted]),
+    };
+  },
+  undo: async (step, stage) => {
+    const options = { dryRun: step["dry_run"] as boolean | undefined };
+    const { commands, to, kept, restarted } = await stage.sandbox(step).undo(step["count"] as number | undefined, options);
+    return { numbers: commands.map(({ number }) => number), to: to.name, kept: kept && kept.name, restarted };
   },
   image_tag: async (step, stage) => stage.msb.images.tag(step["name"] as string, step["to"] as string),
   image_save: async (step, stage) => stage.msb.images.save(step["name"] as string, step["path"] as string),

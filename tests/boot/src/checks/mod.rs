@@ -3,6 +3,7 @@
 //! The same checks run on this machine under QEMU and, inside the KVM lab, under libkrun. Each is a
 //! function that fails with its finding, and each has to clean up after itself.
 
+mod asks;
 mod changes;
 mod clock;
 mod control_groups;
@@ -32,11 +33,14 @@ mod resources;
 mod rollback;
 mod root_disk;
 mod run_and_tmp;
+mod share_rules;
 mod silence;
 mod snapshots;
+mod staged;
 mod stream_owners;
 mod streams;
 mod surroundings;
+mod undo;
 mod unrunnable;
 mod volumes;
 
@@ -104,6 +108,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "host directories are written where they may be, by root too",
         volumes::host_directories,
+    ),
+    (
+        "rules of a host directory hold for root in the guest",
+        share_rules::hold,
     ),
     (
         "what the host does in a directory is seen beside it",
@@ -289,9 +297,18 @@ const OF_DISK: &[Check] = &[
         "a running sandbox is rolled back while its machine stays up",
         rollback::of_running,
     ),
+    ("commands of a running sandbox are undone", undo::of_running),
     (
         "a disk image is a sandbox's root, and is never written",
         root_disk::booted,
+    ),
+    (
+        "a staged directory is the host's, and its changes come home once they are applied",
+        staged::applied,
+    ),
+    (
+        "a guest asks for hidden files, and gets those that are allowed",
+        asks::answered,
     ),
     (
         "a native root has the image's files, and one changed byte takes few blocks",

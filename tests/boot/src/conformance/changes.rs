@@ -2,7 +2,9 @@
 
 use anyhow::{Context as _, Result};
 use msb_sdk::{
-    ApplyOptions, CommitOptions, Diff, DiffOptions, DiscardOptions, Msb, PatchLines, Sandbox, Text,
+    Applied, AppliedDirectory, ApplyChoice, ApplyOptions, CommitOptions, Diff, DiffOptions,
+    DiscardOptions, DiscardedChange, Msb, PatchLines, QuestionAnswer, QuestionEvent, RuleState,
+    Sandbox, Text,
 };
 use serde_json::Value;
 
@@ -28,28 +30,108 @@ pub(super) async fn discard(sandbox: &Sandbox, step: &Value) -> Result<Fields, S
     options.base = step["base"].as_str().map(str::to_owned);
     let exclude = step["exclude"].as_array().into_iter().flatten();
     options.exclude = exclude.filter_map(Value::as_str).map(Text::from).collect();
-    let changes = sandbox.discard_with(options).await?;
-    let lines = changes
-        .iter()
-        .map(|change| format!("{} {}", change.kind.letter(), change.path));
-    Ok(Fields::from([(
-        "changes",
-        plain(lines.collect::<Vec<_>>()),
-    )]))
+    Ok(taken_back(&sandbox.discard_with(options).await?))
 }
 
-/// Puts changes into a directory of the host.
+/// Stages the directories of a sandbox anew.
+pub(super) async fn restage(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    Ok(taken_back(&sandbox.restage(step["dry_run"] == true).await?))
+}
+
+/// Changes the rule of a path in a staged directory.
+pub(super) async fn allow(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let state: Result<RuleState, _> = word(step, "state")?.parse();
+    let state = state.map_err(|error| StepError::Other(error.into()))?;
+    let allowed = sandbox.allow(word(step, "path")?, state).await?;
+    let let_in: Vec<String> = allowed.let_in.iter().map(ToString::to_string).collect();
+    Ok(Fields::from([
+        ("rule", plain(allowed.rule)),
+        ("let_in", plain(let_in)),
+    ]))
+}
+
+/// Asks for a path as a process of the guest, and answers.
+pub(super) async fn ask(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let answer = if step["answer"] == "allow" {
+        QuestionAnswer::allow()
+    } else {
+        QuestionAnswer::deny()
+    };
+    let questions = sandbox.questions().await?;
+    let answered = async {
+        while let Some(event) = questions.next().await {
+            if let QuestionEvent::Asked(question) = event {
+                sandbox.answer(question.clone(), answer).await?;
+                return Ok(question);
+            }
+        }
+        Err(StepError::Other(anyhow::anyhow!("the sandbox has ended")))
+    };
+    let words = ["msb-ask", word(step, "path")?, word(step, "reason")?];
+    let asking = async { Ok(sandbox.exec(words).await?) };
+    let (question, output) = tokio::try_join!(answered, asking)?;
+    Ok(Fields::from([
+        ("subject", plain(question.subject)),
+        ("reason", plain(question.reason)),
+        ("exit_code", plain(output.exit_code)),
+    ]))
+}
+
+fn taken_back(changes: &[DiscardedChange]) -> Fields {
+    let lines = changes.iter();
+    let lines = lines.map(|change| format!("{} {}", change.kind.letter(), change.path));
+    Fields::from([("changes", plain(lines.collect::<Vec<_>>()))])
+}
+
+/// Puts changes into a directory of the host, or into those that the staged directories were made of.
 pub(super) async fn apply(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
-    let mut options = ApplyOptions::default().from(text(step, "from")?);
+    let mut options = ApplyOptions::default();
+    if !step["from"].is_null() {
+        options.from = Some(text(step, "from")?);
+    }
     options.dry_run = step["dry_run"] == true;
     options.base = step["base"].as_str().map(str::to_owned);
-    let applied = sandbox.apply(word(step, "directory")?, options).await?;
-    let changes = applied.changes.iter();
+    options.then_discard = step["then_discard"] == true;
+    options.merges = !step["choices"].is_null();
+    if options.merges {
+        let plan = sandbox.plan_apply(None, options).await?;
+        for change in plan.changes() {
+            let choice = match &step["choices"][change.path.to_string()] {
+                Value::Bool(true) => ApplyChoice::Yes,
+                Value::Array(hunks) => {
+                    ApplyChoice::Hunks(hunks.iter().map(|made| *made == true).collect())
+                }
+                _ => ApplyChoice::No,
+            };
+            plan.choose(change.index, choice);
+        }
+        return Ok(put_into_sources(plan.run().await?));
+    }
+    if !step["directory"].is_null() {
+        let applied = sandbox.apply(word(step, "directory")?, options).await?;
+        return Ok(put_elsewhere(Vec::new(), &[applied]));
+    }
+    Ok(put_into_sources(sandbox.apply_staged(options).await?))
+}
+
+fn put_into_sources(directories: Vec<AppliedDirectory>) -> Fields {
+    let directories = directories.into_iter();
+    let (targets, applied): (Vec<_>, Vec<_>) = directories
+        .map(|directory| (directory.target, directory.applied))
+        .unzip();
+    put_elsewhere(targets, &applied)
+}
+
+fn put_elsewhere(targets: Vec<String>, applied: &[Applied]) -> Fields {
+    let changes = applied.iter().flat_map(|applied| &applied.changes);
     let lines = changes.map(|change| format!("{} {}", change.kind.letter(), change.path));
-    Ok(Fields::from([(
-        "changes",
-        plain(lines.collect::<Vec<_>>()),
-    )]))
+    let refused = applied.iter().flat_map(|applied| &applied.refused);
+    let rules = refused.map(|refused| refused.rule.clone());
+    Fields::from([
+        ("targets", plain(targets)),
+        ("changes", plain(lines.collect::<Vec<_>>())),
+        ("refused", plain(rules.collect::<Vec<_>>())),
+    ])
 }
 
 /// Makes an image of a sandbox.

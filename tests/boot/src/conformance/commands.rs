@@ -9,7 +9,7 @@ use super::expectation::{Field, Fields, plain};
 use super::steps::{StepError, read, word};
 
 /// Parameters of a step that are options of a command.
-const OPTIONS: [&str; 7] = [
+const OPTIONS: [&str; 8] = [
     "env",
     "cwd",
     "user",
@@ -17,6 +17,7 @@ const OPTIONS: [&str; 7] = [
     "max_output",
     "check",
     "tty",
+    "snapshot",
 ];
 
 /// Returns the words of a step's command.

@@ -1,6 +1,7 @@
 //! The steps that take snapshots of a sandbox, and go back to them.
 
-use msb_sdk::{Sandbox, SnapshotInfo, SnapshotOptions};
+use anyhow::Context as _;
+use msb_sdk::{CommandRecord, HistoryOptions, Sandbox, SnapshotInfo, SnapshotOptions, UndoOptions};
 use serde_json::Value;
 
 use super::expectation::{Fields, plain};
@@ -57,6 +58,45 @@ pub(super) async fn rollback(sandbox: &Sandbox, step: &Value) -> Result<Fields, 
         ("to", plain(rolled.to.name)),
         ("kept", plain(rolled.kept.name)),
         ("restarted", plain(rolled.restarted)),
+    ]))
+}
+
+/// Lists the commands of a sandbox.
+pub(super) async fn history(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let mut options = HistoryOptions::default();
+    options.changes = step["changes"] == true;
+    let commands = sandbox.history_with(options).await?.commands;
+    let each =
+        |field: fn(&CommandRecord) -> Value| plain(commands.iter().map(field).collect::<Vec<_>>());
+    Ok(Fields::from([
+        ("numbers", each(|one| one.number.into())),
+        ("exit_codes", each(|one| one.exit_code.into())),
+        ("snapshots", each(|one| one.snapshot.clone().into())),
+        ("undone", each(|one| one.undone.into())),
+        (
+            "changes",
+            each(|one| {
+                let counts = one.changes.map(|one| [one.added, one.changed, one.deleted]);
+                counts.map(Vec::from).into()
+            }),
+        ),
+    ]))
+}
+
+/// Undoes commands of a sandbox.
+pub(super) async fn undo(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let mut options = UndoOptions::default();
+    if let Some(count) = step["count"].as_u64() {
+        options.count = usize::try_from(count).context("too many")?;
+    }
+    options.dry_run = step["dry_run"] == true;
+    let undone = sandbox.undo_with(options).await?;
+    let numbers = undone.commands.iter().map(|one| one.number);
+    Ok(Fields::from([
+        ("numbers", plain(numbers.collect::<Vec<_>>())),
+        ("to", plain(undone.to.name)),
+        ("kept", plain(undone.kept.map(|kept| kept.name))),
+        ("restarted", plain(undone.restarted)),
     ]))
 }
 

@@ -33,6 +33,10 @@ const OF_GUIDE: &[Example] = &[
             "example:1\n",
         ],
     ),
+    (
+        "staged_directory",
+        &["C app\n", "R LICENSE (LICENSE=read-only)\n", "app: two\n"],
+    ),
     ("server_and_port", &["200 OK"]),
     (
         "stream_a_build",

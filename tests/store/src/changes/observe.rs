@@ -8,13 +8,22 @@ use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMITTED, FORK, SNAPPED, World};
+use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, SNAPPED, STAGED, World};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
     let names = ["same", "edited", "removed", "linked", "sub", "sub/added"];
+    files_below(world, "project", &names)
+}
+
+/// Returns the files of the staged directory that are old or new, each with the digest of its content.
+pub(super) fn repository_files(world: &World) -> Result<Vec<String>> {
+    files_below(world, "repository", &["same", "edited", "both", "added"])
+}
+
+fn files_below(world: &World, directory: &str, names: &[&str]) -> Result<Vec<String>> {
     let line = |name: &&str| {
-        let path = world.root.join("project").join(name);
+        let path = world.root.join(directory).join(name);
         let content = match fs::read(&path) {
             Ok(bytes) => digest(&bytes),
             Err(_) if path.is_dir() => "a directory".to_owned(),
@@ -28,6 +37,11 @@ pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
 /// Returns the changes of the sandbox.
 pub(super) fn changes(world: &World) -> Result<Vec<String>> {
     lines(world, &["diff", CHANGED])
+}
+
+/// Returns the changes of the sandbox to its staged directory: one of them is none once the host's change is staged.
+pub(super) fn staged_changes(world: &World) -> Result<Vec<String>> {
+    lines(world, &["diff", STAGED])
 }
 
 /// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
@@ -82,6 +96,16 @@ pub(super) fn snapped(world: &World) -> Result<Vec<String>> {
         "an automatic snapshot".clone_into(name);
     }
     found.push(digest(&world.snapped_content()?));
+    Ok(found)
+}
+
+/// Returns the names of all snapshots, the digest of a file that an undo changes, and true if the command is undone.
+pub(super) fn commanded(world: &World) -> Result<Vec<String>> {
+    let mut found = snapped(world)?;
+    found.push(digest(&world.content(COMMANDED)?));
+    let history = succeed(&mut world.command(&["history", "--format", "json", COMMANDED]))?;
+    let history: serde_json::Value = serde_json::from_slice(&history.stdout)?;
+    found.push(format!("undone: {}", history[0]["undone"]));
     Ok(found)
 }
 

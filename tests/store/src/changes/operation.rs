@@ -6,11 +6,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::observe::{
-    changes, changes_since_snapshots, committed_image, forks, merged, project_files, pushed_image,
-    saved_archive, saved_layout, snapped, snapshots,
+    changes, changes_since_snapshots, commanded, committed_image, forks, merged, project_files,
+    pushed_image, repository_files, saved_archive, saved_layout, snapped, snapshots,
+    staged_changes,
 };
 use super::step::{NAMES, Step, steps};
-use super::world::{BEFORE, CHANGED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, World};
+use super::world::{
+    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, STAGED, World,
+};
 
 /// A command of msb, and what it changes.
 pub(super) struct Operation {
@@ -78,6 +81,16 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             by_line: true,
             ..operation("apply", &apply, project_files, 250)
         },
+        Operation {
+            by_line: true,
+            ..operation(
+                "apply of a staged directory",
+                &["apply", STAGED],
+                repository_files,
+                250,
+            )
+        },
+        operation("restage", &["restage", STAGED], staged_changes, 500),
         operation("discard", &["discard", CHANGED, "/etc"], changes, 500),
         operation(
             "discard with snapshots",
@@ -114,6 +127,12 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         Operation {
             by_line: true,
             ..operation("rollback", &["rollback", &first], snapped, 60)
+        },
+        // The line of the journal comes last; without it, the same undo is made again.
+        Operation {
+            by_line: true,
+            is_once: true,
+            ..operation("undo", &["undo", COMMANDED], commanded, 60)
         },
         Operation {
             is_once: true,
@@ -176,7 +195,7 @@ impl Operation {
         ensure!(old != new, "it changes nothing");
         world.expect_whole()?;
         let (steps, call_count) = steps(&traced.calls, &world.root, &|path| {
-            world.is_new_sandbox(path)
+            world.is_new_sandbox(path) || world.is_staged_image(path)
         });
         Ok(Undisturbed {
             steps,

@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
+use command_journal::{Journal, NewCommand};
 use fs_err as fs;
 use generations::{DiskId, FileStorage, Pool};
 use test_support::{Msb, TestEnv, succeed, upper_disk};
@@ -20,6 +21,16 @@ pub(super) const CHANGED: &str = "agent";
 pub(super) const BEFORE: &str = "before";
 /// The sandbox that has a snapshot, and was changed since.
 pub(super) const SNAPPED: &str = "snapped";
+/// The sandbox with a command that has a snapshot before it, and made changes since.
+pub(super) const COMMANDED: &str = "commanded";
+
+/// The sandbox with a staged directory, whose files it changed, and the host too.
+pub(super) const STAGED: &str = "staged";
+/// The directory of the home with the images of staged directories, whose names are other ones each time.
+const STAGED_IMAGES: &str = "home/staged";
+
+/// The journal of a sandbox's commands, in the sandbox's directory.
+const JOURNAL: &str = "commands";
 
 /// The file with a snapshot of that sandbox.
 pub(super) const EXPORTED: &str = "exported.msb";
@@ -27,7 +38,7 @@ pub(super) const EXPORTED: &str = "exported.msb";
 /// The sandbox that a fork, or an import, makes.
 pub(super) const FORK: &str = "fork";
 
-/// The files of a test: an `MSB_HOME` with an image and three stopped sandboxes, a project of the host,
+/// The files of a test: an `MSB_HOME` with an image and four stopped sandboxes, a project of the host,
 /// and an archive. They are copied anew before each run.
 pub(super) struct World {
     program: Msb,
@@ -96,6 +107,22 @@ impl World {
         id.is_some_and(|id| !self.pristine.join("home/sandboxes").join(id).exists())
     }
 
+    /// Returns true for the image of a staged directory. Its name has the stamps of the files, which are copied anew
+    /// before each run.
+    pub(super) fn is_staged_image(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.root.join(STAGED_IMAGES))
+    }
+
+    /// Returns true for the journal of a sandbox without commands: it has the places of snapshots among commands,
+    /// which follow from their times without it.
+    pub(super) fn is_spare_journal(&self, path: &Path) -> bool {
+        let is_journal = path.file_name().is_some_and(|name| name == JOURNAL);
+        let copy = path
+            .strip_prefix(&self.root)
+            .map(|path| self.pristine.join(path));
+        is_journal && !copy.is_ok_and(|copy| copy.exists())
+    }
+
     /// Returns the paths of all files and directories that are the same each time, and checks that none
     /// is unfinished.
     pub(super) fn names(&self) -> Result<Vec<PathBuf>> {
@@ -105,7 +132,10 @@ impl World {
             let is_of_generation =
                 name.is_some_and(|name| is_of_generation(&name.to_string_lossy()));
             // What a killed creation leaves is swept later.
-            !is_of_generation && !self.is_new_sandbox(path)
+            !is_of_generation
+                && !self.is_new_sandbox(path)
+                && !self.is_spare_journal(path)
+                && !self.is_staged_image(path)
         });
         let is_unfinished = |name: &&PathBuf| {
             let mut parts = name.iter().map(|part| part.to_string_lossy());
@@ -129,7 +159,7 @@ impl World {
     /// Checks the store, all snapshots, and the disks of the sandboxes with e2fsck.
     pub(super) fn expect_whole(&self) -> Result<()> {
         expect_whole(self.msb())?;
-        for name in [BEFORE, CHANGED, SNAPPED] {
+        for name in [BEFORE, CHANGED, SNAPPED, COMMANDED, STAGED] {
             succeed(&mut self.command(&["snapshot", "verify", name]))?;
         }
         for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
@@ -152,7 +182,12 @@ impl World {
 
     /// Returns the content of a file of the sandbox with a snapshot, which differs since the snapshot.
     pub(super) fn snapped_content(&self) -> Result<Vec<u8>> {
-        let words = ["fs", "cat", SNAPPED, "/work/edited"];
+        self.content(SNAPPED)
+    }
+
+    /// Returns the content of the file that differs since a snapshot.
+    pub(super) fn content(&self, sandbox: &str) -> Result<Vec<u8>> {
+        let words = ["fs", "cat", sandbox, "/work/edited"];
         Ok(succeed(&mut self.command(&words))?.stdout)
     }
 
@@ -187,20 +222,79 @@ impl World {
         self.create(SNAPPED, "old", &[])?;
         let snapshot = format!("{SNAPPED}@first");
         succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
-        self.change_snapped(b'8')?;
+        self.change(SNAPPED, b'8')?;
         // The generations of the two later ones can be merged.
         for (name, content) in [("second", b'9'), ("last", b'0')] {
             let snapshot = format!("{SNAPPED}@{name}");
             succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
-            self.change_snapped(content)?;
+            self.change(SNAPPED, content)?;
         }
         let second = format!("{SNAPPED}@second");
         succeed(&mut self.command(&["snapshot", "rm", &second]))?;
         let exported = self.path(EXPORTED);
         let export = ["snapshot", "export", "-o", &exported, &snapshot];
         succeed(&mut self.command(&export))?;
+        self.make_commanded()?;
+        self.make_staged()?;
         copy(&self.root.join("old"), &self.root.join("project"))?;
         fs::write(self.root.join("archive.tar"), "an older archive")?;
+        Ok(())
+    }
+
+    /// Makes the sandbox in which a command was run: its journal, the snapshot before it, and its changes.
+    fn make_commanded(&self) -> Result<()> {
+        self.create(COMMANDED, "old", &[])?;
+        let directory = self.directory(COMMANDED)?;
+        let command = NewCommand::new(["edit"]).with_snapshot();
+        let journal = Journal::new(directory.join(JOURNAL));
+        // The state before a command is kept before its line is written.
+        let first = 1;
+        let name = command_journal::snapshot_name(first);
+        let snapshot = format!("{COMMANDED}@{name}");
+        succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
+        let number = journal.begin(&command)?;
+        ensure!(number == first, "the first command has the number {number}");
+        let path = directory.join(format!("snapshots/{name}.json"));
+        let mut record: serde_json::Value = sealed_records::open(&fs::read(&path)?)?;
+        let fields = record.as_object_mut().context("no record")?;
+        fields.remove("seal");
+        fields.insert("is_automatic".to_owned(), true.into());
+        fields.insert("command".to_owned(), number.into());
+        fs::write(path, sealed_records::seal(&record)?)?;
+        self.change(COMMANDED, b'7')?;
+        journal.end(number, 0)?;
+        Ok(())
+    }
+
+    /// Makes the sandbox with a staged directory. Its changes are put on its disk as the kernel's overlay keeps
+    /// them; one of them is the change that the host makes to the directory, too.
+    fn make_staged(&self) -> Result<()> {
+        let both = [("same", "1"), ("edited", "2"), ("both", "3")];
+        self.make_project("repository", &both)?;
+        let mount = format!("{}:/work:staged", self.path("repository"));
+        let mut create = self.command(&["create", "--name", STAGED]);
+        succeed(create.args(["--upper-size", "32M", "-v", &mount, IMAGE]))?;
+        self.make_project(
+            "changes",
+            &[("edited", "of the sandbox"), ("added", "4"), ("both", "5")],
+        )?;
+        let changes = self.root.join("changes");
+        let disk = self.directory(STAGED)?.join("upper.ext4");
+        for name in ["edited", "added", "both"] {
+            let written = format!(
+                "write {} /staged/0/upper/{name}",
+                changes.join(name).display()
+            );
+            let output = succeed(
+                Command::new("debugfs")
+                    .args(["-w", "-R", &written])
+                    .arg(&disk),
+            )?;
+            let told = String::from_utf8_lossy(&output.stderr);
+            ensure!(!told.contains("not found"), "{told}");
+        }
+        fs::copy(changes.join("both"), self.root.join("repository/both"))?;
+        fs::remove_dir_all(changes)?;
         Ok(())
     }
 
@@ -215,9 +309,9 @@ impl World {
     }
 
     /// Changes a file on the disk that has a snapshot, as a guest would.
-    fn change_snapped(&self, content: u8) -> Result<()> {
-        let before = self.snapped_content()?;
-        let (pool, id) = self.snapped_disk()?;
+    fn change(&self, sandbox: &str, content: u8) -> Result<()> {
+        let before = self.content(sandbox)?;
+        let (pool, id) = self.disk(sandbox)?;
         let mut disk = pool.open_disk(id)?;
         let block_bytes = generations::BLOCK_BYTES;
         let mut block = vec![0; usize::try_from(block_bytes)?];
@@ -230,32 +324,32 @@ impl World {
         }
         disk.flush()?;
         drop(disk);
-        ensure!(self.snapped_content()? != before, "nothing was changed");
+        ensure!(self.content(sandbox)? != before, "nothing was changed");
         Ok(())
     }
 
     /// Returns the number of generations of the disk that has snapshots, the head not included.
     pub(super) fn snapped_generations(&self) -> Result<usize> {
-        let (pool, id) = self.snapped_disk()?;
+        let (pool, id) = self.disk(SNAPPED)?;
         Ok(pool.sealed_state(id)?.generations.len())
     }
 
     /// Returns the number of generations that a snapshot of that disk names.
     pub(super) fn generations_of(&self, snapshot: &str) -> Result<usize> {
-        let state = upper_disk::snapshot_state(&self.snapped()?, snapshot)?;
+        let state = upper_disk::snapshot_state(&self.directory(SNAPPED)?, snapshot)?;
         Ok(state.generations.len())
     }
 
-    fn snapped_disk(&self) -> Result<(Pool<FileStorage>, DiskId)> {
-        let generations = self.snapped()?.join("generations");
+    fn disk(&self, sandbox: &str) -> Result<(Pool<FileStorage>, DiskId)> {
+        let generations = self.directory(sandbox)?.join("generations");
         let pool = Pool::new(FileStorage::open(&generations)?);
         let id = pool.disks()?.pop().context("no disk")?;
         Ok((pool, id))
     }
 
-    /// Returns the directory of the sandbox that has snapshots.
-    fn snapped(&self) -> Result<PathBuf> {
-        let words = ["inspect", "--format", "{{.id}}", SNAPPED];
+    /// Returns the directory of a sandbox.
+    fn directory(&self, sandbox: &str) -> Result<PathBuf> {
+        let words = ["inspect", "--format", "{{.id}}", sandbox];
         let printed = succeed(&mut self.command(&words))?.stdout;
         let id = String::from_utf8(printed)?;
         Ok(self.root.join("home/sandboxes").join(id.trim_end()))

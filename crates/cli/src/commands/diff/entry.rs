@@ -3,7 +3,7 @@ use base64::engine::general_purpose::STANDARD;
 use msb_sdk::{Change, ChangeKind, ChangedFile, FileType, Text};
 use serde::Serialize;
 
-use crate::text_or_base64::text_or_base64;
+use msb_terminal::text_or_base64::text_or_base64;
 
 /// A change as JSON, with stable keys. Text that is not UTF-8 is null, and `…_base64` holds its
 /// bytes.

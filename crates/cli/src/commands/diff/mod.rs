@@ -9,10 +9,10 @@ use msb_sdk::{Diff, DiffOptions};
 use super::Context;
 use super::patterns::{Patterns, patterns_help};
 use super::snapshot::split;
-use crate::failure::{Failure, Outcome};
-use crate::foreign_output::ForeignOutput;
-use crate::output::{self, Format};
 use entry::Entry;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::foreign_output::ForeignOutput;
+use msb_terminal::output::{self, Format};
 use stat::Stat;
 
 /// The longest patch that is printed, in bytes: a guest can make files that take no space on its
@@ -149,7 +149,7 @@ async fn print_stat(diff: &Diff) -> Outcome {
 
 async fn print_patch(context: &Context, diff: &Diff) -> Outcome {
     let (mut printed_bytes, mut partial) = (0, 0);
-    let mut shown = ForeignOutput::new();
+    let mut shown = ForeignOutput::stdout();
     for index in 0..diff.len() {
         let patch = diff.patch(index).await?;
         partial += usize::from(patch.is_partial);

@@ -1,7 +1,7 @@
 use msb_sdk::{FileInfo, FileType};
 use serde::Serialize;
 
-use crate::text_or_base64::text_or_base64;
+use msb_terminal::text_or_base64::text_or_base64;
 
 /// A file as JSON, with stable keys. Text that is not UTF-8 is null, and `…_base64` holds its
 /// bytes.

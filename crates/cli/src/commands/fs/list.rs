@@ -4,9 +4,9 @@ use msb_sdk::{Error, ErrorKind, FileInfo, FileType, Files, Text};
 
 use super::entry::{Entry, row};
 use super::{Context, Looking, Stating};
-use crate::failure::{Outcome, printable};
-use crate::output::{self, Format};
-use crate::table;
+use msb_terminal::failure::{Outcome, printable};
+use msb_terminal::output::{self, Format};
+use msb_terminal::table;
 
 /// Lists the content of each directory; any other file is listed itself.
 pub(super) async fn list(context: &Context, looking: &Looking) -> Outcome {

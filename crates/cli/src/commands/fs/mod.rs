@@ -7,9 +7,9 @@ use std::io;
 use msb_sdk::{MkdirOptions, ModeChange, RemoveOptions, WriteOptions};
 
 use super::Context;
-use crate::failure::Outcome;
-use crate::foreign_output::ForeignOutput;
-use crate::output::Format;
+use msb_terminal::failure::Outcome;
+use msb_terminal::foreign_output::ForeignOutput;
+use msb_terminal::output::Format;
 
 // Arguments of `msb fs`.
 #[derive(Debug, clap::Args)]
@@ -197,7 +197,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
 
 async fn cat(context: &Context, on: &Paths) -> Outcome {
     let files = context.files(&on.sandbox).await?;
-    let mut shown = ForeignOutput::new();
+    let mut shown = ForeignOutput::stdout();
     for path in &on.paths {
         let content = files.read_stream(path.as_os_str()).await?;
         while let Some(chunk) = content.next().await? {

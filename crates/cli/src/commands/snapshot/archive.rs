@@ -6,9 +6,9 @@ use anyhow::anyhow;
 
 use super::{joined, split_named};
 use crate::commands::Context;
-use crate::failure::{Failure, Outcome};
-use crate::stdout_stream::StdoutStream;
-use crate::{output, terminal};
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::stdout_stream::StdoutStream;
+use msb_terminal::{output, terminal};
 
 #[derive(Debug, clap::Args)]
 #[command(

@@ -3,23 +3,23 @@ use serde_json::{Value, json};
 
 use super::{full_name, split_named};
 use crate::commands::Context;
-use crate::failure::{Failures, Outcome};
-use crate::output;
-use crate::table;
-use crate::template::{ListingFormat, fields};
+use msb_terminal::failure::{Failures, Outcome};
+use msb_terminal::output;
+use msb_terminal::table;
+use msb_terminal::template::{ListingFormat, fields};
 
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "VIRTUAL is the size of the disk in the sandbox; msb df and msb ps -as show the \
     space of sandboxes with their snapshots. CONSISTENCY is clean if the sandbox was stopped, \
     frozen if its guest had frozen the filesystem, and crash if the files are as after a power \
-    cut.\n\n\
+    cut. ORIGIN is the reason for the snapshot: user, rollback or command.\n\n\
     Examples:\n  \
     msb snapshot ls\n  \
     msb snapshot ls work --format json | jq -r '.[].name'"
 )]
 pub(super) struct ListArguments {
-    /// Include snapshots made by rollbacks in the table; JSON, templates and -q always do
+    /// Include snapshots made by rollbacks and commands in the table; JSON, templates and -q always do
     #[arg(short, long)]
     all: bool,
     /// Output format: table, json, or a template such as '{{.Name}}'
@@ -85,9 +85,9 @@ fn print_listed(reports: &[SnapshotInfo], arguments: &ListArguments) -> Outcome 
     print_table(&shown)?;
     match automatic.len() {
         0 => {}
-        1 => output::notice("1 snapshot that a rollback made is not shown; list it with -a"),
+        1 => output::notice("1 automatic snapshot is not shown; list it with -a"),
         count => output::notice(&format!(
-            "{count} snapshots that rollbacks made are not shown; list them with -a"
+            "{count} automatic snapshots are not shown; list them with -a"
         )),
     }
     Ok(0)
@@ -124,10 +124,18 @@ fn print_table(reports: &[SnapshotInfo]) -> std::io::Result<()> {
             output::human_age(now_s.saturating_sub(report.created_s)),
             output::human_size(report.size_bytes),
             report.consistency.as_str().to_owned(),
+            report.origin.as_str().to_owned(),
             report.message.clone().unwrap_or_default(),
         ]
     };
     let rows: Vec<_> = reports.iter().map(row).collect();
-    let heads = ["SNAPSHOT", "CREATED", "VIRTUAL", "CONSISTENCY", "MESSAGE"];
+    let heads = [
+        "SNAPSHOT",
+        "CREATED",
+        "VIRTUAL",
+        "CONSISTENCY",
+        "ORIGIN",
+        "MESSAGE",
+    ];
     table::print(heads, &rows)
 }

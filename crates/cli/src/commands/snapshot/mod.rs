@@ -7,8 +7,8 @@ use anyhow::anyhow;
 use msb_sdk::{SnapshotInfo, SnapshotOptions};
 
 use super::Context;
-use crate::failure::{Failure, Outcome};
-use crate::output;
+use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::output;
 
 /// The separator of a sandbox and its snapshot; neither name can have it.
 const SEPARATOR: char = '@';
@@ -48,7 +48,7 @@ enum Command {
     Import(archive::ImportArguments),
     /// Check snapshots for damage
     Verify(verify::Arguments),
-    /// Remove snapshots made by rollbacks, and merge the rest
+    /// Remove snapshots made by rollbacks and commands, and merge the rest
     Prune(remove::PruneArguments),
 }
 

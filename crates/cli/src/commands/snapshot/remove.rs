@@ -5,9 +5,9 @@ use msb_sdk::{SandboxFilter, SandboxState, SnapshotInfo};
 use super::{full_name, split_named};
 use crate::commands::Context;
 use crate::commands::prune::parse_filter;
-use crate::confirm::confirmed;
-use crate::failure::{Failure, Failures, Outcome};
-use crate::output;
+use msb_terminal::confirm::confirmed;
+use msb_terminal::failure::{Failure, Failures, Outcome};
+use msb_terminal::output;
 
 /// The number of snapshots that a question names.
 const NAMES_SHOWN: usize = 5;
@@ -27,7 +27,8 @@ pub(super) struct RemoveArguments {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Removes the snapshots that rollbacks made of the previous files. Then merges the \
+    after_help = "Removes the snapshots that rollbacks and commands made of the previous files; the commands can no \
+    longer be undone. Then merges the \
     generations of the disks that no snapshot refers to, which frees overwritten data; msb also \
     does this in the background when a disk has many. The sandboxes keep their files. Without \
     names, running sandboxes are skipped.\n\n\
@@ -38,7 +39,7 @@ pub(super) struct RemoveArguments {
     msb snapshot prune --all work"
 )]
 pub(super) struct PruneArguments {
-    /// Remove every snapshot, not only those that rollbacks made
+    /// Remove every snapshot, not only those that rollbacks and commands made
     #[arg(short, long)]
     all: bool,
     /// until=DURATION: only snapshots that are older, such as 90m, 24h or 10d

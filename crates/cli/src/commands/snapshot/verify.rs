@@ -2,8 +2,8 @@ use msb_sdk::{SnapshotContent, VerifiedSnapshot};
 
 use super::{joined, split};
 use crate::commands::Context;
-use crate::failure::Outcome;
-use crate::output::{self, Format};
+use msb_terminal::failure::Outcome;
+use msb_terminal::output::{self, Format};
 
 /// The exit code if a snapshot is damaged.
 const EXIT_DAMAGED: u8 = 1;

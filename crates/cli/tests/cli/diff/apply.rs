@@ -71,7 +71,7 @@ fn the_changes_of_an_agent_come_back_to_the_project() {
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(
         json,
-        serde_json::json!({"changes": [], "sockets": [], "left_out": [], "marked": []})
+        serde_json::json!({"changes": [], "sockets": [], "left_out": [], "marked": [], "refused": []})
     );
 }
 

@@ -8,6 +8,8 @@ mod discard;
 mod image;
 mod mounted;
 mod oracle_overlay;
+mod review;
+mod staged;
 mod terminal;
 mod walk;
 

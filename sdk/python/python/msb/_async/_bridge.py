@@ -130,6 +130,11 @@ def opening(work: Coroutine[Any, Any, T]) -> Opening[T]:
     return Opening(work)
 
 
+def background(work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+    """Runs work beside the caller, as a task."""
+    return _running_loop().create_task(work())
+
+
 async def run_blocking(work: Callable[[], Any]) -> Any:
     """Runs work that blocks on a thread."""
     return await _running_loop().run_in_executor(None, work)

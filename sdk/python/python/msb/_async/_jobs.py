@@ -26,10 +26,17 @@ class AsyncJobs:
         user: str | int | None = None,
         groups: Sequence[str] | None = None,
         ulimits: Mapping[str, Ulimit] | None = None,
+        snapshot: bool | None = None,
     ) -> AsyncJob:
-        """Starts a command that goes on without this process; its output is kept."""
+        """Starts a command that goes on without this process; its output is kept. `snapshot` is that of `exec`."""
         options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+            argv,
+            env=env,
+            cwd=cwd,
+            user=user,
+            groups=groups,
+            ulimits=ulimits,
+            snapshot=snapshot,
         )
         reply = await call(self._link, "jobs.start", options)
         return AsyncJob(self._link, reply.value["id"])

@@ -31,6 +31,7 @@ class AsyncSandboxCommands:
         timeout: Duration | None = None,
         max_output: Size | None = None,
         check: bool = False,
+        snapshot: bool | None = None,
     ) -> Output:
         """Runs a command and collects its output.
 
@@ -38,10 +39,19 @@ class AsyncSandboxCommands:
         by default, is killed, and `OutputLimit` raised. Both errors have the output so far. `check=True` raises
         `CommandFailed` if the exit code is not 0. Cancelling the call kills the command.
 
+        `snapshot=True` takes a snapshot before the command, so that `undo` can take it back, and does not start the
+        command without it; by default that is the choice of the sandbox, `snapshot_commands`.
+
         Raises `CommandNotFound`, `NotExecutable`, `NotRunning`, and `SandboxEnded`.
         """
         options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+            argv,
+            env=env,
+            cwd=cwd,
+            user=user,
+            groups=groups,
+            ulimits=ulimits,
+            snapshot=snapshot,
         )
         options["tty"] = _options.terminal(tty)
         options["stdin"] = stdin is not None
@@ -67,6 +77,7 @@ class AsyncSandboxCommands:
         timeout: Duration | None = None,
         max_output: Size | None = None,
         check: bool = False,
+        snapshot: bool | None = None,
     ) -> Output:
         """Runs text with `/bin/sh -c` and collects its output, like `exec`."""
         return await self.exec(
@@ -81,6 +92,7 @@ class AsyncSandboxCommands:
             timeout=timeout,
             max_output=max_output,
             check=check,
+            snapshot=snapshot,
         )
 
     def spawn(
@@ -95,14 +107,22 @@ class AsyncSandboxCommands:
         tty: TerminalSize | None = None,
         stdin: bool = False,
         timeout: Duration | None = None,
+        snapshot: bool | None = None,
     ) -> Opening[AsyncProcess]:
         """Starts a command whose output is streamed, and whose input can be written with `stdin=True`.
 
+        `snapshot` is that of `exec`.
         `timeout` kills the command: its output and its `wait` end with `CommandTimeout` then. Leaving its `async with` block kills the command. Raises `CommandNotFound`, `NotExecutable`, `NotRunning` and
         `SandboxEnded`.
         """
         options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+            argv,
+            env=env,
+            cwd=cwd,
+            user=user,
+            groups=groups,
+            ulimits=ulimits,
+            snapshot=snapshot,
         )
         options["tty"] = _options.terminal(tty)
         options["stdin"] = stdin
@@ -121,7 +141,7 @@ class AsyncSandboxCommands:
         self,
         *,
         follow: bool = False,
-        source: Literal["output", "console", "machine"] = "output",
+        source: Literal["output", "console", "machine", "asks"] = "output",
         tail: int | None = None,
         since_s: float | None = None,
         until_s: float | None = None,

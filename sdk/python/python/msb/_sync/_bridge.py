@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeVar, Union
@@ -65,6 +66,13 @@ def _is_in_loop() -> bool:
 def opening(opened: T) -> T:
     """Returns what was opened."""
     return opened
+
+
+def background(work: Callable[[], None]) -> threading.Thread:
+    """Runs work beside the caller, on a thread."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
 
 
 def run_blocking(work: Callable[[], Any]) -> Any:

@@ -11,23 +11,26 @@ from .._core import Reply
 from .._names import Name
 from .._types import (
     Exit,
+    History,
     Port,
     RolledBack,
     SandboxInfo,
     Stopped,
     TerminalSize,
+    Undone,
 )
 from .._values import Duration, Size, decode
 from ..errors import MsbError
 from ._bridge import Refusing, call, opening
 from ._files import Files
 from ._jobs import Jobs
+from ._questions import SandboxQuestions
 from ._sandbox_changes import SandboxChanges
 from ._sandbox_commands import SandboxCommands
 from ._snapshots import Snapshots
 
 
-class Sandbox(SandboxCommands, SandboxChanges, Refusing):
+class Sandbox(SandboxCommands, SandboxChanges, SandboxQuestions, Refusing):
     """A sandbox: a virtual machine with an image, a writable disk and a name.
 
     One from `Sandboxes.run` is owned: it is shut down and removed when it is closed, and when this process ends.
@@ -215,6 +218,35 @@ class Sandbox(SandboxCommands, SandboxChanges, Refusing):
         }
         reply = call(self._link, "rollback", options)
         return decode(RolledBack, reply.value)
+
+    def history(self, *, last: int | None = None, changes: bool = False) -> History:
+        """Returns the commands that were run in the sandbox by `exec`, `spawn` and as jobs, the oldest first.
+
+        `last` is the number of the last commands to return. `changes=True` counts the changes of each command whose
+        snapshot exists, which reads the disks.
+        """
+        reply = call(self._link, "history", {"last": last, "changes": changes})
+        return decode(History, reply.value)
+
+    def undo(
+        self, n: int = 1, *, dry_run: bool = False, stop_timeout: Duration | None = None
+    ) -> Undone:
+        """Makes the files those before the last `n` commands that have a snapshot.
+
+        Commands that are undone already do not count, so a second call goes further back. It is a `rollback` to the
+        snapshot before the oldest of the commands: the files as they were before are kept as a snapshot, and a rollback
+        to it takes the undo back. With `dry_run=True` nothing is changed.
+
+        Raises `NotFound` if no command has a snapshot or the snapshot was removed, `InvalidArgument` if there are fewer
+        commands, and what `rollback` raises.
+        """
+        options = {
+            "count": n,
+            "dry_run": dry_run,
+            "stop_timeout_ms": _values.milliseconds(stop_timeout, "stop_timeout"),
+        }
+        reply = call(self._link, "undo", options)
+        return decode(Undone, reply.value)
 
     def fork(
         self, *names: str | Sequence[str], snapshot: Name | None = None, freeze: bool = True

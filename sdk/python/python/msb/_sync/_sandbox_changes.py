@@ -2,15 +2,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import overload
 
 from .. import _names, _values
 from .._core import Link
 from .._names import Name, Side
-from .._types import Applied, Committed, DiscardedChange
+from .._types import (
+    Applied,
+    AppliedDirectory,
+    Committed,
+    DiscardedChange,
+    PlannedChange,
+    TextHunk,
+)
 from .._values import Text, decode
 from ._bridge import call, opening
 from ._diff import Diff
+
+#: Decides about a change: as a whole, or with a value for each of its hunks.
+OnChange = Callable[[PlannedChange], bool | Sequence[bool]]
 
 
 class SandboxChanges:
@@ -84,6 +96,37 @@ class SandboxChanges:
         reply = call(self._link, "discard", options)
         return [decode(DiscardedChange, change) for change in reply.value]
 
+    def restage(self, *, dry_run: bool = False) -> list[DiscardedChange]:
+        """Stages the directories of the stopped sandbox anew, and returns the changes of its files.
+
+        The sandbox keeps its own changes, and has the host's files of this moment where it changed nothing. With
+        `dry_run=True` nothing is written.
+
+        Raises `SandboxRunning`, `InvalidArgument` if the sandbox has no staged directory or has snapshots, and
+        `PathExists` if the host and the sandbox changed a path in different ways: the detail `conflicts` lists them.
+        The sandbox is unchanged then.
+        """
+        reply = call(self._link, "restage", {"dry_run": dry_run})
+        return [decode(DiscardedChange, change) for change in reply.value]
+
+    @overload
+    def apply(
+        self,
+        directory: None = None,
+        paths: Sequence[Text] = (),
+        *,
+        snapshot: Name | None = None,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        accept: Sequence[Text] = (),
+        owner: bool = False,
+        dry_run: bool = False,
+        on_change: OnChange | None = None,
+        then_discard: bool = False,
+        pause: bool = True,
+    ) -> list[AppliedDirectory]: ...
+
+    @overload
     def apply(
         self,
         directory: str | os.PathLike[str],
@@ -97,25 +140,57 @@ class SandboxChanges:
         accept: Sequence[Text] = (),
         owner: bool = False,
         dry_run: bool = False,
+        on_change: OnChange | None = None,
+        then_discard: bool = False,
         pause: bool = True,
-    ) -> Applied:
+    ) -> Applied: ...
+
+    def apply(
+        self,
+        directory: str | os.PathLike[str] | None = None,
+        paths: Sequence[Text] = (),
+        *,
+        from_path: Text | None = None,
+        base: Side | None = None,
+        snapshot: Name | None = None,
+        exclude: Sequence[Text] = (),
+        include: Sequence[Text] = (),
+        accept: Sequence[Text] = (),
+        owner: bool = False,
+        dry_run: bool = False,
+        on_change: OnChange | None = None,
+        then_discard: bool = False,
+        pause: bool = True,
+    ) -> Applied | list[AppliedDirectory]:
         """Puts the changes of the sandbox into a directory of this host.
 
-        The changes below `from_path`, the root by default, go into `directory`. `base` is the sandbox, snapshot or
-        image that the sandbox is compared with; what it began with by default. With `snapshot` the changes are those
-        of a snapshot. `owner=True` applies owners, too, which takes root. With `dry_run=True` nothing is
-        written. A running sandbox is frozen, or refused, as by `diff`.
+        Without a `directory`, the changes of the staged directories go into the directories that they were made of, and
+        there is a result for each, in the order of their mounts. With one, the changes below `from_path`, the root by
+        default, go into it, and `base` is the sandbox, snapshot or image that the sandbox is compared with; what it
+        began with by default.
+
+        `paths` limits the changes to them and what is below them. With `snapshot` the changes are those of a snapshot.
+        `owner=True` applies owners, too, which takes root. With `dry_run=True` nothing is written. A running sandbox is
+        frozen, or refused, as by `diff`.
         `exclude` and `include` are patterns of paths, as gitignore has them: changes that an `exclude` matches are left
         out, and if there are includes, only the changes that one of them matches are taken.
 
         Repositories of git are left out, unless a path leads into one. Changes that make programs of this host run
-        commands, such as `.envrc`, are applied only at and below the paths of the sandbox in `accept`.
+        commands, such as `.envrc`, are applied only at and below the paths of the sandbox in `accept`. Changes that a
+        rule of a staged directory keeps back are in `refused`.
+
+        `on_change` is called with each change, and returns `True` if it is made, `False` if not, or a list with such a
+        value for each hunk of a text. Its yes accepts the change, too, and texts that this host changed in other lines
+        are merged. All calls come before the first change is made; an exception ends them, and nothing is changed. With
+        `then_discard=True` the changes that were applied are discarded from the sandbox, which has to be stopped.
 
         Raises what `diff` raises, `PathExists` if files of the host are in the way, and `PermissionDenied` if changes
-        are not accepted: then nothing is changed, and the details `conflicts` and `marked` list them.
+        are not accepted: then nothing is changed, and the details `conflicts` and `marked` list them. Without a
+        `directory` it also raises `InvalidArgument` if the sandbox has no staged directory, or none at one of the
+        paths.
         """
-        options = {
-            "directory": os.fspath(directory),
+        options: dict[str, object] = {
+            "directory": None if directory is None else os.fspath(directory),
             "paths": _values.paths(paths),
             "from": None if from_path is None else _values.text(from_path),
             "base": None if base is None else _names.side(base),
@@ -125,10 +200,50 @@ class SandboxChanges:
             "accept": _values.paths(accept),
             "owner": owner,
             "dry_run": dry_run,
+            "then_discard": then_discard,
+            "merges": on_change is not None,
             "pause": pause,
         }
+        if on_change is not None:
+            chosen = self._apply_chosen(options, on_change)
+            return chosen if directory is None else chosen[0]
         reply = call(self._link, "apply", options)
+        if directory is None:
+            return [decode(AppliedDirectory, applied) for applied in reply.value]
         return decode(Applied, reply.value)
+
+    def _apply_chosen(
+        self, options: dict[str, object], on_change: OnChange
+    ) -> list[AppliedDirectory]:
+        plan = (call(self._link, "plan_apply", options)).new
+        try:
+            index = 0
+            while True:
+                offered = (call(plan, "offered", {"from": index})).value
+                if not offered:
+                    break
+                index += len(offered)
+                for item in offered:
+                    change = self._planned(plan, decode(PlannedChange, item))
+                    answer = on_change(change)
+                    choice: object = "yes" if answer is True else "no"
+                    if not isinstance(answer, bool):
+                        choice = {"hunks": [bool(is_made) for is_made in answer]}
+                    call(plan, "choose", {"index": change.index, "choice": choice})
+            reply = call(plan, "run")
+            return [decode(AppliedDirectory, applied) for applied in reply.value]
+        finally:
+            plan.close()
+
+    def _planned(self, plan: Link, change: PlannedChange) -> PlannedChange:
+        patch = call(plan, "patch", {"index": change.index})
+        hunks = call(plan, "hunks", {"index": change.index})
+        texts = zip(hunks.content, hunks.value, strict=True)
+        return replace(
+            change,
+            patch=patch.content[0],
+            hunks=tuple(TextHunk(text=text, overlaps=hunk["overlaps"]) for text, hunk in texts),
+        )
 
     def commit(
         self,

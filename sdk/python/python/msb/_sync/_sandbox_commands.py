@@ -32,6 +32,7 @@ class SandboxCommands:
         timeout: Duration | None = None,
         max_output: Size | None = None,
         check: bool = False,
+        snapshot: bool | None = None,
     ) -> Output:
         """Runs a command and collects its output.
 
@@ -39,10 +40,19 @@ class SandboxCommands:
         by default, is killed, and `OutputLimit` raised. Both errors have the output so far. `check=True` raises
         `CommandFailed` if the exit code is not 0. Interrupting the call kills the command.
 
+        `snapshot=True` takes a snapshot before the command, so that `undo` can take it back, and does not start the
+        command without it; by default that is the choice of the sandbox, `snapshot_commands`.
+
         Raises `CommandNotFound`, `NotExecutable`, `NotRunning`, and `SandboxEnded`.
         """
         options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+            argv,
+            env=env,
+            cwd=cwd,
+            user=user,
+            groups=groups,
+            ulimits=ulimits,
+            snapshot=snapshot,
         )
         options["tty"] = _options.terminal(tty)
         options["stdin"] = stdin is not None
@@ -68,6 +78,7 @@ class SandboxCommands:
         timeout: Duration | None = None,
         max_output: Size | None = None,
         check: bool = False,
+        snapshot: bool | None = None,
     ) -> Output:
         """Runs text with `/bin/sh -c` and collects its output, like `exec`."""
         return self.exec(
@@ -82,6 +93,7 @@ class SandboxCommands:
             timeout=timeout,
             max_output=max_output,
             check=check,
+            snapshot=snapshot,
         )
 
     def spawn(
@@ -96,14 +108,22 @@ class SandboxCommands:
         tty: TerminalSize | None = None,
         stdin: bool = False,
         timeout: Duration | None = None,
+        snapshot: bool | None = None,
     ) -> Process:
         """Starts a command whose output is streamed, and whose input can be written with `stdin=True`.
 
+        `snapshot` is that of `exec`.
         `timeout` kills the command: its output and its `wait` end with `CommandTimeout` then. Leaving its `with` block kills the command. Raises `CommandNotFound`, `NotExecutable`, `NotRunning` and
         `SandboxEnded`.
         """
         options = _options.command(
-            argv, env=env, cwd=cwd, user=user, groups=groups, ulimits=ulimits
+            argv,
+            env=env,
+            cwd=cwd,
+            user=user,
+            groups=groups,
+            ulimits=ulimits,
+            snapshot=snapshot,
         )
         options["tty"] = _options.terminal(tty)
         options["stdin"] = stdin
@@ -122,7 +142,7 @@ class SandboxCommands:
         self,
         *,
         follow: bool = False,
-        source: Literal["output", "console", "machine"] = "output",
+        source: Literal["output", "console", "machine", "asks"] = "output",
         tail: int | None = None,
         since_s: float | None = None,
         until_s: float | None = None,

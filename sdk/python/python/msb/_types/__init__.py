@@ -5,6 +5,7 @@ from .command import Event, Exit, JobInfo, Output, TerminalSize, TextEvent, Ulim
 from .diff import (
     Applied,
     AppliedChange,
+    AppliedDirectory,
     Change,
     ChangedFile,
     ChangeKind,
@@ -13,9 +14,13 @@ from .diff import (
     MarkedChange,
     Patch,
     PatchLines,
+    PlannedChange,
+    RefusedChange,
+    TextHunk,
     Xattr,
 )
 from .file import Copied, FileInfo, FileType
+from .history import ChangeCounts, CommandRecord, History, Undone
 from .image import (
     HistoryStep,
     ImageInfo,
@@ -28,8 +33,9 @@ from .image import (
     RemovedImage,
 )
 from .log import LogRecord
-from .mount import Mount
+from .mount import Mount, Rule, RuleState
 from .network import Network, Port, Ports
+from .question import Allowed, Question
 from .root_disk import RootDisk
 from .sandbox import SandboxOptions
 from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stats, Stopped
@@ -37,11 +43,15 @@ from .snapshot import RolledBack, SnapshotInfo, VerifiedSnapshot
 from .volume import VolumeInfo
 
 __all__ = [
+    "Allowed",
     "Applied",
     "AppliedChange",
+    "AppliedDirectory",
     "Change",
+    "ChangeCounts",
     "ChangeKind",
     "ChangedFile",
+    "CommandRecord",
     "Committed",
     "Copied",
     "DiscardedChange",
@@ -51,6 +61,7 @@ __all__ = [
     "FileType",
     "Finding",
     "GuestStats",
+    "History",
     "HistoryStep",
     "HostStats",
     "ImageInfo",
@@ -63,6 +74,7 @@ __all__ = [
     "Output",
     "Patch",
     "PatchLines",
+    "PlannedChange",
     "Port",
     "Ports",
     "Pruned",
@@ -70,9 +82,13 @@ __all__ = [
     "Pushed",
     "PushedLayer",
     "PushEvent",
+    "Question",
+    "RefusedChange",
     "RemovedImage",
     "RolledBack",
     "RootDisk",
+    "Rule",
+    "RuleState",
     "SandboxInfo",
     "SandboxOptions",
     "SandboxState",
@@ -82,7 +98,9 @@ __all__ = [
     "Stopped",
     "TerminalSize",
     "TextEvent",
+    "TextHunk",
     "Ulimit",
+    "Undone",
     "VerifiedSnapshot",
     "Version",
     "VolumeInfo",

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Literal
 
 from .file import FileInfo
+from .mount import RuleState
 
 
 class ChangeKind(str, Enum):
@@ -133,6 +134,20 @@ class MarkedChange:
 
 
 @dataclass(frozen=True)
+class RefusedChange:
+    """A change that a rule of a staged directory keeps out of the directory of this host."""
+
+    path: str
+    """The path in the directory. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+    sandbox_path: str
+    """The path in the sandbox, from `/` on."""
+    state: RuleState
+    """The state of the path: `read-only`, `deny` or `hide`."""
+    rule: str
+    """The rule, `PATH=STATE`, or the program of this host that would run commands of the file."""
+
+
+@dataclass(frozen=True)
 class Applied:
     """Changes that were put into a directory of this host, or would be."""
 
@@ -144,6 +159,50 @@ class Applied:
     """Paths in the sandbox of the repositories of git whose changes are left out, because no path names them."""
     marked: tuple[MarkedChange, ...] = ()
     """The changes that have an effect beyond their files."""
+    refused: tuple[RefusedChange, ...] = ()
+    """The changes that a rule of a staged directory keeps back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AppliedDirectory(Applied):
+    """Changes that were put into the directory of this host that a staged directory was made of, or would be."""
+
+    target: str
+    """The path in the sandbox."""
+    directory: str
+    """The directory of this host."""
+
+
+@dataclass(frozen=True)
+class TextHunk:
+    """A hunk of a change of text, as `git diff` has it."""
+
+    text: bytes
+    """The text, from the line `@@` on."""
+    overlaps: bool
+    """True if this host changed the same lines in another way, so that the hunk cannot be applied."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedChange:
+    """A change that is about to be put into a directory of this host."""
+
+    index: int
+    """The index in the plan."""
+    directory: str
+    """The directory of this host."""
+    path: str
+    """The path in the directory. Bytes that are not UTF-8 are surrogates, as with `os.fsdecode`."""
+    kind: ChangeKind
+    """The kind of the change."""
+    effect: str | None = None
+    """The effect of the change beyond its file, as a clause; `None` if it has none."""
+    needs_acceptance: bool = False
+    """True if only a yes, or an accepted path, lets the change be made: programs of this host run its commands."""
+    patch: bytes = b""
+    """The change in the form of `git diff`."""
+    hunks: tuple[TextHunk, ...] = ()
+    """The hunks of the change, if it is one of a text."""
 
 
 @dataclass(frozen=True)

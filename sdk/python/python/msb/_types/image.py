@@ -147,6 +147,8 @@ class Pruned:
     """Number of removed files that no image needed before."""
     older_stores: int = 0
     """Number of removed stores of earlier formats."""
+    staged_directories: int = 0
+    """Number of removed images of staged directories, which no sandbox had."""
     freed_bytes: int = 0
     """Length of all removed files, in bytes."""
     kept_bytes: int = 0

@@ -58,6 +58,10 @@ class SandboxOptions(GuestSettings, total=False):
     """Size of the writable disk, which is sparse; 8 GiB by default."""
     snapshots: bool
     """True to prepare the writable disk for snapshots of the sandbox while it runs for the first time."""
+    snapshot_commands: bool
+    """True to take a snapshot before each command that is run in the sandbox, so that `undo` can take it back."""
+    undo_limit: int
+    """The number of commands whose snapshots are kept, from 1 to 400; 50 by default."""
     mounts: Sequence[Mount]
     """Mounts."""
     ports: Ports

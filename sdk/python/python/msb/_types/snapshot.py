@@ -20,7 +20,11 @@ class SnapshotInfo:
     message: str | None = None
     """The user's note."""
     automatic: bool = False
-    """True if a rollback made the snapshot, of the files as they were before."""
+    """True if msb took the snapshot by itself: before a rollback or a command."""
+    origin: str = "user"
+    """The reason for which the snapshot was taken: `user`, `rollback` or `command`."""
+    command: int | None = None
+    """Number of the command in the history that the snapshot was taken before."""
     consistency: str = "crash"
     """State of the filesystem at that moment: `clean` (the sandbox was stopped), `frozen` by its running guest, or
     `crash`, as after a power cut."""

@@ -1,0 +1,104 @@
+//! `msb apply` of staged directories, in sandboxes that never ran.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{home, printed};
+use crate::support::TestHome;
+
+/// Makes a directory with a file.
+fn directory(home: &TestHome, name: &str) -> PathBuf {
+    let directory = home.path().join(name);
+    fs::create_dir(&directory).expect("made");
+    fs::write(directory.join("file"), name).expect("written");
+    directory
+}
+
+fn staged(directory: &Path, target: &str) -> String {
+    format!("{}:{target}", directory.display())
+}
+
+/// Returns the targets and directories that changes of a sandbox would be put into.
+fn directories(home: &TestHome, words: &[&str]) -> Vec<(String, PathBuf)> {
+    let json = printed(
+        home,
+        &[&["apply", "-n", "--format", "json"], words].concat(),
+    );
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let all = json["directories"].as_array().expect("a list").iter();
+    let text = |one: &Value, key: &str| one[key].as_str().expect("text").to_owned();
+    all.map(|one| (text(one, "target"), text(one, "directory").into()))
+        .collect()
+}
+
+#[test]
+fn staged_directories_are_applied_together_or_by_their_paths() {
+    let home = home();
+    let (one, two) = (directory(&home, "one"), directory(&home, "two"));
+    let (first, second) = (staged(&one, "/work:staged"), staged(&two, "/other:staged"));
+    printed(
+        &home,
+        &[
+            "create", "--name", "agent", "-v", &first, "-v", &second, "app:1",
+        ],
+    );
+    let (first, second) = (("/work".to_owned(), one), ("/other".to_owned(), two));
+    assert_eq!(directories(&home, &["agent"]), [first, second.clone()]);
+    assert_eq!(
+        directories(&home, &["agent", "--", "/other/file"]),
+        [second]
+    );
+    let refused = home.msb(&["apply", "agent", "--", "/etc"]);
+    refused.assert_refused(&["/etc is in no staged directory of the sandbox"]);
+    // Both directories are locked while there is a plan, and nothing is changed.
+    assert_eq!(printed(&home, &["apply", "--then-discard", "agent"]), "");
+}
+
+#[test]
+fn a_read_only_staged_directory_is_not_applied() {
+    let home = home();
+    let (one, two) = (directory(&home, "one"), directory(&home, "two"));
+    let read_only = staged(&one, "/work:staged,ro");
+    printed(
+        &home,
+        &["create", "--name", "agent", "-v", &read_only, "app:1"],
+    );
+    let refused = ["the directory staged at /work is read-only"];
+    home.msb(&["apply", "agent"]).assert_refused(&refused);
+    home.msb(&["apply", "agent", "--", "/work"])
+        .assert_refused(&refused);
+    let to = two.to_str().expect("text");
+    let words = ["apply", "--from", "/work", "agent", to];
+    home.msb(&words).assert_refused(&refused);
+    // Beside another one, it is left out.
+    let second = staged(&two, "/other:staged");
+    printed(
+        &home,
+        &[
+            "create", "--name", "both", "-v", &read_only, "-v", &second, "app:1",
+        ],
+    );
+    assert_eq!(directories(&home, &["both"]), [("/other".to_owned(), two)]);
+    home.msb(&["apply", "both", "--", "/work"])
+        .assert_refused(&refused);
+}
+
+#[test]
+fn a_source_behind_a_symlink_is_the_directory_of_its_creation() {
+    let home = home();
+    let (one, two) = (directory(&home, "one"), directory(&home, "two"));
+    let link = home.path().join("link");
+    symlink(&one, &link).expect("made");
+    let mount = staged(&link, "/work:staged");
+    printed(&home, &["create", "--name", "agent", "-v", &mount, "app:1"]);
+    assert_eq!(printed(&home, &["fs", "cat", "agent", "/work/file"]), "one");
+    // The link leads elsewhere now.
+    fs::remove_file(&link).expect("removed");
+    symlink(&two, &link).expect("made");
+    let found = directories(&home, &["agent"]);
+    let expected = one.canonicalize().expect("there");
+    assert_eq!(found, [("/work".to_owned(), expected)]);
+}

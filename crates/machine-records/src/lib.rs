@@ -1,0 +1,16 @@
+//! The records that a machine's process leaves for clients: its exit, its output and logs, and the
+//! timeline of its start.
+//!
+//! A guest may have taken over the process that writes them, so readers bound what they read, and take
+//! no file for what its name says ([`untrusted_file`]).
+
+mod exit;
+mod output_log;
+mod text_log;
+mod timeline;
+pub mod untrusted_file;
+
+pub use exit::{EndReason, Exit};
+pub use output_log::{LogReader, LogRecord, LogStream, LogWriter};
+pub use text_log::{TextLog, last_lines};
+pub use timeline::{Mark, Timeline, TimelineError};

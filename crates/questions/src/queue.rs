@@ -1,0 +1,278 @@
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::{Answer, End, Question, Verdict};
+
+/// The most questions that are open at a time.
+pub const OPEN_MAX: usize = 16;
+/// The time after which an open question is denied.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time that a client has to deliver what it has allowed.
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The open questions of a sandbox. Each has a token by which its asker is told the end.
+#[derive(Debug)]
+pub struct Queue<T> {
+    open: BTreeMap<u64, Open<T>>,
+    next_id: u64,
+}
+
+#[derive(Debug)]
+struct Open<T> {
+    question: Question,
+    token: T,
+    deadline: Instant,
+    /// The answer that counts, once there is one and what was allowed is being delivered.
+    answer: Option<Answer>,
+}
+
+/// A question that is open no more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Closed<T> {
+    /// The question's number.
+    pub id: u64,
+    /// The asker's token.
+    pub token: T,
+    /// The way in which it ended.
+    pub end: End,
+}
+
+/// The question has an answer, has ended, or never existed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("question {id} is not open")]
+pub struct NotOpen {
+    /// The question's number.
+    pub id: u64,
+}
+
+impl<T> Queue<T> {
+    /// Returns an empty queue, whose first question gets the number `next_id`.
+    #[must_use]
+    pub const fn new(next_id: u64) -> Self {
+        Self {
+            open: BTreeMap::new(),
+            next_id,
+        }
+    }
+
+    /// Gives a question its number, without taking it.
+    pub const fn number(&mut self, mut question: Question) -> Question {
+        question.id = self.next_id;
+        self.next_id = self.next_id.saturating_add(1);
+        question
+    }
+
+    /// Takes a question, and returns it with its number.
+    ///
+    /// # Errors
+    /// The numbered question and the token, if [`OPEN_MAX`] questions are open.
+    pub fn ask(
+        &mut self,
+        question: Question,
+        token: T,
+        now: Instant,
+    ) -> Result<&Question, (Box<Question>, T)> {
+        let question = self.number(question);
+        if self.open.len() >= OPEN_MAX {
+            return Err((Box::new(question), token));
+        }
+        let open = Open {
+            question,
+            token,
+            deadline: now + ANSWER_TIMEOUT,
+            answer: None,
+        };
+        let id = open.question.id;
+        Ok(&self.open.entry(id).insert_entry(open).into_mut().question)
+    }
+
+    /// Returns the questions that wait for an answer, the oldest first.
+    pub fn unanswered(&self) -> impl Iterator<Item = &Question> {
+        let open = self.open.values().filter(|open| open.answer.is_none());
+        open.map(|open| &open.question)
+    }
+
+    /// Answers a question.
+    ///
+    /// # Errors
+    /// If it has an answer, or is not open.
+    pub fn answer(&mut self, id: u64, answer: Answer) -> Result<Closed<T>, NotOpen> {
+        match self.open.get(&id) {
+            Some(open) if open.answer.is_none() => self.close(id, End::Answered(answer)),
+            _ => Err(NotOpen { id }),
+        }
+    }
+
+    /// Allows a question, and keeps its asker waiting until what it asked for is [delivered](Self::deliver).
+    ///
+    /// # Errors
+    /// If the question has an answer, or is not open.
+    pub fn allow_later(&mut self, id: u64, answer: Answer, now: Instant) -> Result<(), NotOpen> {
+        let open = self.open.get_mut(&id).filter(|open| open.answer.is_none());
+        let open = open.ok_or(NotOpen { id })?;
+        open.answer = Some(answer);
+        open.deadline = now + DELIVERY_TIMEOUT;
+        Ok(())
+    }
+
+    /// Ends a question that was allowed before. `is_done` is false if what it asked for could not be
+    /// delivered.
+    ///
+    /// # Errors
+    /// If the question was not allowed, or is not open.
+    pub fn deliver(&mut self, id: u64, is_done: bool) -> Result<Closed<T>, NotOpen> {
+        let answer = self.open.get(&id).and_then(|open| open.answer.clone());
+        let answer = answer.ok_or(NotOpen { id })?;
+        let end = match answer.verdict {
+            Verdict::Allow if !is_done => End::Undelivered { by: answer.by },
+            _ => End::Answered(answer),
+        };
+        self.close(id, end)
+    }
+
+    /// Removes the questions of an asker that is gone.
+    pub fn withdraw(&mut self, is_gone: impl Fn(&T) -> bool) -> Vec<Closed<T>> {
+        self.close_all(|open| is_gone(&open.token).then_some(End::Withdrawn))
+    }
+
+    /// Denies all questions without an answer, because the last listener is gone.
+    pub fn abandon(&mut self) -> Vec<Closed<T>> {
+        self.close_all(|open| open.answer.is_none().then_some(End::NoListener))
+    }
+
+    /// Denies the questions whose time is over.
+    pub fn expire(&mut self, now: Instant) -> Vec<Closed<T>> {
+        self.close_all(|open| {
+            (open.deadline <= now).then(|| match &open.answer {
+                Some(answer) => End::Undelivered {
+                    by: answer.by.clone(),
+                },
+                None => End::TimedOut,
+            })
+        })
+    }
+
+    /// Returns the time at which the next question is denied; `None` if none is open.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.open.values().map(|open| open.deadline).min()
+    }
+
+    fn close_all(&mut self, end: impl Fn(&Open<T>) -> Option<End>) -> Vec<Closed<T>> {
+        let ended = self.open.iter();
+        let ended: Vec<(u64, End)> = ended
+            .filter_map(|(id, open)| Some((*id, end(open)?)))
+            .collect();
+        let closed = ended.into_iter().map(|(id, end)| self.close(id, end));
+        closed.filter_map(Result::ok).collect()
+    }
+
+    fn close(&mut self, id: u64, end: End) -> Result<Closed<T>, NotOpen> {
+        let open = self.open.remove(&id).ok_or(NotOpen { id })?;
+        Ok(Closed {
+            id,
+            token: open.token,
+            end,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    fn question() -> Question {
+        Question::new(Kind::Path, "/work/.env", "tests").expect("a question")
+    }
+
+    fn answer(verdict: Verdict) -> Answer {
+        Answer::once(verdict, "a test")
+    }
+
+    fn asked(queue: &mut Queue<u32>, token: u32, now: Instant) -> u64 {
+        queue.ask(question(), token, now).expect("there is room").id
+    }
+
+    #[test]
+    fn the_first_answer_counts() {
+        let mut queue = Queue::new(5);
+        let id = asked(&mut queue, 1, Instant::now());
+        assert_eq!(id, 5);
+        let closed = queue.answer(id, answer(Verdict::Deny)).expect("open");
+        assert_eq!(closed.end, End::Answered(answer(Verdict::Deny)));
+        assert_eq!(
+            queue.answer(id, answer(Verdict::Allow)),
+            Err(NotOpen { id })
+        );
+        assert!(queue.deliver(id, true).is_err());
+        assert_eq!(queue.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_question_is_denied_when_its_time_is_over_and_not_before() {
+        let mut queue = Queue::new(1);
+        let now = Instant::now();
+        let first = asked(&mut queue, 1, now);
+        asked(&mut queue, 2, now + Duration::from_secs(1));
+        assert_eq!(queue.next_deadline(), Some(now + ANSWER_TIMEOUT));
+        let early = now + ANSWER_TIMEOUT - Duration::from_millis(1);
+        assert_eq!(queue.expire(early), []);
+        let ended = queue.expire(now + ANSWER_TIMEOUT);
+        assert_eq!(ended.len(), 1);
+        assert_eq!((ended[0].id, &ended[0].end), (first, &End::TimedOut));
+        assert_eq!(queue.unanswered().count(), 1);
+    }
+
+    #[test]
+    fn the_queue_is_bounded_and_numbers_what_it_refuses() {
+        let mut queue = Queue::new(1);
+        let now = Instant::now();
+        for token in 0..16 {
+            asked(&mut queue, token, now);
+        }
+        let (refused, token) = queue.ask(question(), 99, now).expect_err("it is full");
+        assert_eq!((refused.id, token), (17, 99));
+        queue.answer(3, answer(Verdict::Deny)).expect("open");
+        assert_eq!(asked(&mut queue, 100, now), 18);
+    }
+
+    #[test]
+    fn what_is_allowed_later_is_delivered_or_denied() {
+        let mut queue = Queue::new(1);
+        let now = Instant::now();
+        for is_done in [true, false] {
+            let id = asked(&mut queue, 1, now);
+            queue
+                .allow_later(id, answer(Verdict::Allow), now)
+                .expect("open");
+            assert!(
+                queue.answer(id, answer(Verdict::Deny)).is_err(),
+                "it has an answer"
+            );
+            assert_eq!(queue.unanswered().count(), 0);
+            assert_eq!(queue.abandon(), [], "its client is still there");
+            let closed = queue.deliver(id, is_done).expect("allowed");
+            assert_eq!(closed.end.is_allowed(), is_done);
+        }
+        let id = asked(&mut queue, 1, now);
+        queue
+            .allow_later(id, answer(Verdict::Allow), now)
+            .expect("open");
+        assert_eq!(queue.expire(now + ANSWER_TIMEOUT), []);
+        let ended = queue.expire(now + DELIVERY_TIMEOUT);
+        assert!(!ended[0].end.is_allowed());
+    }
+
+    #[test]
+    fn askers_and_listeners_that_are_gone_end_their_questions() {
+        let mut queue = Queue::new(1);
+        let now = Instant::now();
+        asked(&mut queue, 1, now);
+        asked(&mut queue, 2, now);
+        let ended = queue.withdraw(|token| *token == 1);
+        assert_eq!((ended.len(), &ended[0].end), (1, &End::Withdrawn));
+        let ended = queue.abandon();
+        assert_eq!((ended[0].token, &ended[0].end), (2, &End::NoListener));
+    }
+}

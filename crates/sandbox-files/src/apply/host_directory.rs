@@ -1,0 +1,281 @@
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use fstree::FileType;
+use msb_runtime::flock;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, readlinkat, statat};
+use rustix::io::Errno;
+use tree_archive::{EntryRef, enter};
+use tree_diff::{TEXT_MAX_BYTES, is_text};
+
+use super::ApplyError;
+
+/// The start of the names of unfinished files. Random digits follow.
+const UNFINISHED: &[u8] = b".msb-apply-";
+/// Number of random hexadecimal digits in the name of an unfinished file.
+pub(super) const UNFINISHED_DIGITS: usize = 16;
+
+/// The directory of the host that changes are put into. Paths are relative to it, and no symlink
+/// below it is followed.
+#[derive(Debug)]
+pub(super) struct HostDirectory {
+    path: PathBuf,
+    /// The open and locked directory.
+    file: fs_err::File,
+}
+
+/// A file of the host at a path.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// There is no file, and no file in the place of a directory above it.
+    Missing,
+    /// A file that is not a directory is in the place of the directory with this path.
+    Blocked(Vec<u8>),
+    Present(HostFile),
+}
+
+/// A file of the host, in its open directory.
+#[derive(Debug)]
+pub(super) struct HostFile {
+    pub(super) parent: OwnedFd,
+    pub(super) name: Vec<u8>,
+    pub(super) stat: Stat,
+}
+
+/// The part of a file's attributes that changes if somebody replaces or writes it. The time of the
+/// last change is not in it: that changes with the file's other names, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct HostState {
+    inode: u64,
+    size_bytes: i64,
+    modified: (i64, u64),
+}
+
+impl HostDirectory {
+    /// Opens a directory, and locks it until this value is dropped.
+    pub(super) fn open(path: &Path) -> Result<Self, ApplyError> {
+        let failed = |source| ApplyError::Directory {
+            path: path.to_owned(),
+            source,
+        };
+        // The opening of a pipe would wait for a writer.
+        let flags = OFlags::DIRECTORY.bits().cast_signed();
+        let mut options = fs_err::OpenOptions::new();
+        let options = options.read(true).custom_flags(flags);
+        let file = options.open(path).map_err(failed)?;
+        let directory = Self {
+            path: path.to_owned(),
+            file,
+        };
+        let taken = flock::try_for_a_moment(&directory.file, flock::Kind::Exclusive);
+        if taken.map_err(failed)? {
+            Ok(directory)
+        } else {
+            Err(ApplyError::Busy {
+                path: path.to_owned(),
+            })
+        }
+    }
+
+    /// Returns the path of a file as a user writes it.
+    pub(super) fn path_of(&self, path: &[u8]) -> PathBuf {
+        self.path.join(OsStr::from_bytes(path))
+    }
+
+    /// Returns an error of the host for a file.
+    pub(super) fn failed(
+        &self,
+        action: &'static str,
+        path: &[u8],
+    ) -> impl Fn(Errno) -> ApplyError + use<> {
+        let path = self.path_of(path);
+        move |error| ApplyError::Host {
+            action,
+            path: path.clone(),
+            source: error.into(),
+        }
+    }
+
+    /// Opens the directory at a path.
+    ///
+    /// # Errors
+    /// `NOENT` if it is missing, `NOTDIR` or `LOOP` if another kind of file is in its place.
+    pub(super) fn open_directory(&self, path: &[u8]) -> rustix::io::Result<OwnedFd> {
+        let mut directory = self.file.as_fd().try_clone_to_owned().map_err(errno)?;
+        for name in components(path) {
+            let entry = EntryRef {
+                directory: directory.as_fd(),
+                name,
+            };
+            let inner = enter(entry, false)?;
+            directory = inner;
+        }
+        Ok(directory)
+    }
+
+    /// Opens the directory at a path for reading.
+    pub(super) fn open_to_read(&self, path: &[u8]) -> Result<OwnedFd, ApplyError> {
+        let failed = self.failed("open", path);
+        let found = self.open_directory(path).map_err(&failed)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(&found, c".", flags, Mode::empty()).map_err(failed)
+    }
+
+    /// Finds a file.
+    pub(super) fn find(&self, path: &[u8]) -> Result<Found, ApplyError> {
+        let failed = self.failed("find", path);
+        let (above, name) = split(path);
+        let parent = match self.open_directory(above) {
+            Ok(parent) => parent,
+            Err(Errno::NOENT) => return Ok(Found::Missing),
+            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Blocked(self.blocker(above))),
+            Err(error) => return Err(failed(error)),
+        };
+        match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Found::Present(HostFile {
+                parent,
+                name: name.to_vec(),
+                stat,
+            })),
+            Err(Errno::NOENT) => Ok(Found::Missing),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Returns the content of a file; `None` if it is no regular file of text.
+    pub(super) fn text(&self, path: &[u8], host: &HostFile) -> Result<Option<Vec<u8>>, ApplyError> {
+        if host.file_type() != Some(FileType::Regular) {
+            return Ok(None);
+        }
+        let failed = self.failed("read", path);
+        let mut text = Vec::new();
+        let file = host.open().map_err(&failed)?;
+        let mut file = file.take(TEXT_MAX_BYTES + 1);
+        file.read_to_end(&mut text)
+            .map_err(|error| failed(errno(error)))?;
+        Ok(Some(text).filter(|text| is_text(text)))
+    }
+
+    /// Opens the directory at a path, or the nearest one above it that exists, whose path is the second value.
+    pub(super) fn open_nearest<'p>(
+        &self,
+        path: &'p [u8],
+    ) -> Result<(OwnedFd, &'p [u8]), ApplyError> {
+        let mut path = path;
+        loop {
+            match self.open_directory(path) {
+                Ok(directory) => return Ok((directory, path)),
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if !path.is_empty() => {
+                    path = split(path).0;
+                }
+                Err(error) => return Err(self.failed("open", path)(error)),
+            }
+        }
+    }
+
+    /// Returns the first part of a path that is not a directory.
+    fn blocker(&self, path: &[u8]) -> Vec<u8> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let mut ends = ends.map(|(end, _)| end).chain([path.len()]);
+        let blocked = ends.find(|&end| self.open_directory(&path[..end]).is_err());
+        path[..blocked.unwrap_or(path.len())].to_vec()
+    }
+}
+
+impl HostFile {
+    pub(super) fn state(&self) -> HostState {
+        HostState::new(&self.stat)
+    }
+
+    /// Returns the type; `None` for one that no kernel knows.
+    pub(super) fn file_type(&self) -> Option<FileType> {
+        FileType::from_mode(u16::try_from(self.stat.st_mode).ok()?)
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.file_type() == Some(FileType::Directory)
+    }
+
+    /// Opens a regular file for reading.
+    pub(super) fn open(&self) -> rustix::io::Result<File> {
+        // Another kind of file that took its place must not make the opening wait.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(&self.parent, &self.name[..], flags, Mode::empty())?;
+        Ok(File::from(file))
+    }
+
+    pub(super) fn link_target(&self) -> rustix::io::Result<Vec<u8>> {
+        let target = readlinkat(&self.parent, &self.name[..], Vec::new())?;
+        Ok(target.into_bytes())
+    }
+
+    /// Returns the names in the directory, without those of unfinished files.
+    pub(super) fn names(&self) -> rustix::io::Result<Vec<Vec<u8>>> {
+        let entry = EntryRef {
+            directory: self.parent.as_fd(),
+            name: &self.name,
+        };
+        let mut names = names(&enter(entry, false)?)?;
+        names.retain(|name| !is_unfinished(name));
+        Ok(names)
+    }
+}
+
+impl HostState {
+    pub(super) fn new(stat: &Stat) -> Self {
+        Self {
+            inode: stat.st_ino,
+            size_bytes: stat.st_size,
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        }
+    }
+}
+
+/// Returns the names in an open directory.
+pub(super) fn names(directory: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = openat(directory, c".", flags, Mode::empty())?;
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if !matches!(name, b"." | b"..") {
+            names.push(name.to_vec());
+        }
+    }
+    Ok(names)
+}
+
+/// Returns true for the name of an unfinished file, which a process that was killed may have left.
+pub(super) fn is_unfinished(name: &[u8]) -> bool {
+    name.strip_prefix(UNFINISHED).is_some_and(|rest| {
+        rest.len() == UNFINISHED_DIGITS && rest.iter().all(u8::is_ascii_hexdigit)
+    })
+}
+
+/// Returns the name of an unfinished file with these digits.
+pub(super) fn unfinished_name(digits: &str) -> Vec<u8> {
+    [UNFINISHED, digits.as_bytes()].concat()
+}
+
+/// Returns the path of the directory that a path is in, and the last component.
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|&byte| byte == b'/') {
+        Some(end) => (&path[..end], &path[end + 1..]),
+        None => (b"", path),
+    }
+}
+
+pub(super) fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/')
+        .filter(|name| !name.is_empty())
+}
+
+fn errno(error: io::Error) -> Errno {
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
+}

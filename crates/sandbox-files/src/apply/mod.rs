@@ -1,0 +1,326 @@
+//! Changes of a sandbox, put into a directory of the host.
+//!
+//! A [`HostChanges`] is planned first: each change is compared with the host's file, and nothing is
+//! written if one of them conflicts. Then each file is written under another name, synced and
+//! renamed, so that a process that is killed leaves each file old or new, and the next plan has the
+//! rest.
+
+mod attributes;
+mod check;
+mod choice;
+mod comparison;
+mod conflict;
+mod error;
+mod gate;
+mod host_directory;
+mod marked;
+mod path;
+mod plan;
+mod step;
+mod syncing;
+#[cfg(test)]
+mod tests;
+mod unfinished;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use choice::Choice;
+use choice::{Choices, Choosing};
+pub use conflict::{Conflict, ConflictReason};
+pub use error::ApplyError;
+pub use gate::Refused;
+use host_directory::HostDirectory;
+pub use marked::{Effect, Marked};
+use plan::Plan;
+pub use step::{HostAction, Step};
+
+use path_rules::Rules;
+use tree_diff::{Change, Patch, PathFilter, TextChange};
+
+use crate::Diff;
+use crate::diff::{Compared, DiskSide};
+use write::Written;
+
+/// A side whose files are put into a directory of the host.
+trait HostSource: tree_diff::Side<Error: Send + Sync> {}
+
+impl<S: tree_diff::Side<Error: Send + Sync>> HostSource for S {}
+
+/// The rules of a staged directory.
+#[derive(Debug, Clone)]
+pub struct StagedRules {
+    /// The directory's path in the sandbox, which the paths of the rules are relative to.
+    pub target: Vec<u8>,
+    /// The rules.
+    pub rules: Rules,
+}
+
+/// Options for changes that are put into a directory of the host.
+#[derive(Debug, Clone, Default)]
+pub struct ApplyOptions {
+    /// The sandbox's directory that the host's directory stands for; empty for the root. Changes
+    /// outside of it are left out.
+    pub from: Vec<u8>,
+    /// True if owners, setuid and setgid bits, and file capabilities are applied too, which takes
+    /// root.
+    pub keep_owner: bool,
+    /// The chosen paths in the sandbox. A repository of git is left out unless one of them leads into it, or
+    /// an include of the filter does.
+    pub chosen: Vec<Vec<u8>>,
+    /// The patterns that the changes were chosen by.
+    pub filter: PathFilter,
+    /// Paths in the sandbox at and below which changes are applied that make programs of the host run
+    /// commands.
+    pub accepted: Vec<Vec<u8>>,
+    /// True if the changes are chosen one by one, so that texts which the host changed, too, can be merged.
+    pub merges: bool,
+    /// The rules of the staged directory that the files are in; `None` if every file may leave the sandbox.
+    pub rules: Option<StagedRules>,
+}
+
+impl ApplyOptions {
+    /// Returns true if a change is in a repository of git that the user did not name.
+    fn leaves_out(&self, change: &Change, is_directory: bool) -> bool {
+        path_rules::repository(&change.path).is_some()
+            && !marked::is_named(&change.path, &self.chosen)
+            && !marked::is_named(&change.path, std::slice::from_ref(&self.from))
+            && !(self.filter).includes_by(&change.path, is_directory, path_rules::is_git)
+    }
+
+    /// Returns the paths that a comparison is limited to: those that were chosen, or all below
+    /// [`ApplyOptions::from`].
+    ///
+    /// # Errors
+    /// If a chosen path is outside of it.
+    pub fn scope(&self, chosen: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ApplyError> {
+        let from = path::trimmed(&self.from);
+        let is_outside = |path: &&Vec<u8>| path::relative(&path::trimmed(path), &from).is_none();
+        if let Some(path) = chosen.iter().find(is_outside) {
+            return Err(ApplyError::Outside {
+                path: path.clone(),
+                from: self.from.clone(),
+            });
+        }
+        match chosen {
+            [] if from.is_empty() => Ok(Vec::new()),
+            [] => Ok(vec![self.from.clone()]),
+            chosen => Ok(chosen.to_vec()),
+        }
+    }
+}
+
+/// Changes that are about to be put into a directory of the host. No other process can put changes
+/// there while this value lives.
+#[derive(Debug)]
+pub struct HostChanges {
+    compared: Arc<Compared>,
+    directory: HostDirectory,
+    options: ApplyOptions,
+    plan: Plan,
+    choices: Choices,
+}
+
+impl HostChanges {
+    /// Compares the changes with the files of a directory, and finds what is to be done. Nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened or is in use, the sandbox has no directory
+    /// [`ApplyOptions::from`], or a file cannot be read.
+    pub fn plan(diff: &Diff, directory: &Path, options: ApplyOptions) -> Result<Self, ApplyError> {
+        let nothing = || ApplyError::NoOrigin {
+            path: options.from.clone(),
+        };
+        let compared = Arc::clone(diff.part_of(&options.from).ok_or_else(nothing)?);
+        let directory = HostDirectory::open(directory)?;
+        let options = ApplyOptions {
+            from: path::trimmed(&options.from),
+            ..options
+        };
+        let sides = (&compared.old, &compared.new);
+        let plan = Plan::new(sides, &compared.changes, &directory, &options)?;
+        Ok(Self {
+            compared,
+            directory,
+            options,
+            plan,
+            choices: Choices::default(),
+        })
+    }
+
+    /// Returns the steps, in the order of the changes. Files that are as the sandbox has them
+    /// already have none.
+    pub fn steps(&self) -> &[Step] {
+        &self.plan.steps
+    }
+
+    /// Returns the files of the host that are in the way, in the order of the changes.
+    pub fn conflicts(&self) -> &[Conflict] {
+        &self.plan.conflicts
+    }
+
+    /// Returns the paths of changed sockets, relative to the directory. They are left out.
+    pub fn sockets(&self) -> &[Vec<u8>] {
+        &self.plan.sockets
+    }
+
+    /// Returns the changes that a user has to know of, in the order of the steps.
+    pub fn marked(&self) -> &[Marked] {
+        &self.plan.marked
+    }
+
+    /// Returns the paths in the sandbox of the repositories of git whose changes are left out.
+    pub fn left_out(&self) -> &[Vec<u8>] {
+        &self.plan.left_out
+    }
+
+    /// Returns the changes that a rule keeps out of the directory, in their order.
+    pub fn refused(&self) -> &[Refused] {
+        &self.plan.refused
+    }
+
+    /// Returns the path of a file on the host.
+    pub fn host_path(&self, path: &[u8]) -> PathBuf {
+        self.directory.path_of(path)
+    }
+
+    /// Returns the indexes of the steps that are chosen one by one. The others follow from them: the removal of
+    /// a file with its directory, and a new directory, which is made if a file is put into it.
+    pub fn offered(&mut self) -> Vec<usize> {
+        self.choosing().offered()
+    }
+
+    /// Returns the changed lines of a step. `None` if it is not the change of a text.
+    ///
+    /// # Errors
+    /// If a file of the sandbox cannot be read.
+    pub fn text_change(&mut self, step: usize) -> Result<Option<TextChange>, ApplyError> {
+        self.choosing().text_change(step)
+    }
+
+    /// Returns for each edit of a step's text if the host changed its lines in another way. Such an edit cannot
+    /// be made.
+    ///
+    /// # Errors
+    /// If the host's file changed since the plan was made, or cannot be read.
+    pub fn overlaps(&mut self, step: usize, text: &TextChange) -> Result<Vec<bool>, ApplyError> {
+        self.choosing().overlaps(step, text)
+    }
+
+    /// Returns a step in the form of `git diff`.
+    ///
+    /// # Errors
+    /// If a file of the sandbox cannot be read.
+    pub fn patch(&mut self, step: usize) -> Result<Patch, ApplyError> {
+        self.choosing().patch(step)
+    }
+
+    /// Makes a choice. Steps without one are made whole. A step that is chosen counts as accepted.
+    pub fn choose(&mut self, step: usize, choice: Choice) {
+        self.choices.add(step, choice);
+    }
+
+    /// Accepts all changes that need it.
+    pub fn accept(&mut self) {
+        for marked in &mut self.plan.marked {
+            marked.needs_acceptance = false;
+        }
+    }
+
+    /// Makes the plans those that were chosen. Texts that the host changed, too, are merged; one that cannot be
+    /// is a conflict. The indexes of the steps are others then.
+    ///
+    /// # Errors
+    /// If a file cannot be read, a choice does not fit its step, or the chosen texts are too large. The number
+    /// is the index of the directory, as in the other errors of several directories.
+    pub fn settle_all(all: &mut [Self]) -> Result<(), (usize, ApplyError)> {
+        let mut numbered = all.iter_mut().enumerate();
+        numbered.try_for_each(|(index, changes)| {
+            changes.choosing().settle().map_err(|error| (index, error))
+        })
+    }
+
+    fn choosing(&mut self) -> Choosing<'_, DiskSide> {
+        Choosing {
+            old: &self.compared.old,
+            new: &self.compared.new,
+            directory: &self.directory,
+            from: &self.options.from,
+            plan: &mut self.plan,
+            choices: &mut self.choices,
+        }
+    }
+
+    /// Returns the paths in the sandbox of the changes that the directory has once the changes are put into it,
+    /// those that it has already included. Files of which a part was chosen are not among them.
+    pub fn settled(&self) -> &[Vec<u8>] {
+        &self.plan.settled
+    }
+
+    /// Checks that no directory has a conflict.
+    ///
+    /// # Errors
+    /// The conflicts of the first directory that has any.
+    pub fn check_conflicts(all: &[Self]) -> Result<(), (usize, ApplyError)> {
+        for (index, changes) in all.iter().enumerate() {
+            if let Some(first) = changes.plan.conflicts.first() {
+                let all = all.iter().map(|changes| changes.plan.conflicts.len());
+                let error = ApplyError::Conflicts {
+                    path: changes.host_path(&first.path),
+                    reason: first.reason.clone(),
+                    count: all.sum(),
+                };
+                return Err((index, error));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that all changes are accepted.
+    fn check_accepted(all: &[Self]) -> Result<(), (usize, ApplyError)> {
+        let unaccepted = all.iter().enumerate().flat_map(|(index, changes)| {
+            let marked = changes.plan.marked.iter();
+            let unaccepted = marked.filter(|marked| marked.needs_acceptance);
+            unaccepted.map(move |marked| (index, marked))
+        });
+        let unaccepted: Vec<(usize, &Marked)> = unaccepted.collect();
+        match unaccepted.first() {
+            None => Ok(()),
+            Some(&(index, first)) => {
+                let error = ApplyError::Unaccepted {
+                    path: first.sandbox_path.clone(),
+                    effect: first.effect.clone(),
+                    count: unaccepted.len(),
+                };
+                Err((index, error))
+            }
+        }
+    }
+
+    /// Puts the changes into their directories: all that were chosen, or none. Each new file is written under
+    /// another name before the first of them takes the place of an old one.
+    ///
+    /// # Errors
+    /// If there are conflicts or changes that are not accepted, a directory has no room or cannot be written
+    /// to, a file of the host changed since the changes were planned, or a file cannot be read or written; then
+    /// nothing was changed. If the host fails later, some changes may have been made. The number is the index
+    /// of the directory.
+    pub fn run_all(all: &mut [Self]) -> Result<(), (usize, ApplyError)> {
+        Self::settle_all(all)?;
+        Self::check_conflicts(all)?;
+        Self::check_accepted(all)?;
+        for (index, changes) in all.iter().enumerate() {
+            let checked = check::check(&changes.directory, &changes.plan);
+            checked.map_err(|error| (index, error))?;
+        }
+        write::run_all(all.iter().map(Self::write))
+    }
+
+    /// Writes the new files under other names.
+    fn write(&self) -> Result<Written<'_, DiskSide>, ApplyError> {
+        let sides = (&self.compared.old, &self.compared.new);
+        Written::new(sides, &self.directory, &self.options, &self.plan)
+    }
+}

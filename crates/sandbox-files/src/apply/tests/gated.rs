@@ -1,0 +1,120 @@
+//! Rules of staged directories, on the way out.
+
+use path_rules::Rules;
+
+use super::*;
+use crate::StagedRules;
+
+/// The files of a project, in the form of [`tree`].
+type Project<'a> = &'a [(&'a str, &'a str)];
+
+/// Plans the changes between two trees of a project that is staged at `/work`, with given rules.
+fn planned(
+    (old, new): (Project<'_>, Project<'_>),
+    given: &[&str],
+    accepted: &[&str],
+) -> (Vec<String>, Vec<String>) {
+    let below_work = |files: &[(&str, &str)]| {
+        let files: Vec<(String, &str)> = files
+            .iter()
+            .map(|(path, content)| (format!("work/{path}"), *content))
+            .collect();
+        let files = files.iter().map(|(path, content)| (&path[..], *content));
+        InMemory(tree(&files.collect::<Vec<_>>()))
+    };
+    let mut rules = Rules::with_defaults();
+    for rule in given {
+        rules.push(rule.parse().expect("a rule")).expect("room");
+    }
+    let options = ApplyOptions {
+        from: b"/work".to_vec(),
+        accepted: accepted
+            .iter()
+            .map(|path| path.as_bytes().to_vec())
+            .collect(),
+        rules: Some(StagedRules {
+            target: b"/work".to_vec(),
+            rules,
+        }),
+        ..ApplyOptions::default()
+    };
+    let project = temporary();
+    write_tree(old, project.path());
+    let host = HostDirectory::open(project.path()).expect("opened");
+    let (old, new) = (below_work(old), below_work(new));
+    let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
+    let plan = Plan::new((&old, &new), &changes, &host, &options).expect("planned");
+    assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+    let steps = plan.steps.iter().filter(|step| !step.is_implied);
+    let steps = steps.map(|step| format!("{} {}", step.action.letter(), step.path.escape_ascii()));
+    let refused = plan.refused.iter();
+    let refused = refused.map(|one| format!("{} {}", one.path.escape_ascii(), one.rule));
+    (steps.collect(), refused.collect())
+}
+
+#[test]
+fn nothing_takes_the_place_of_a_file_that_is_kept() {
+    let old = [("Makefile", "all:"), ("main.c", "1")];
+    let new = [
+        ("Makefile/x.md", "evil"),
+        ("main.c", "1"),
+        ("notes.md", "1"),
+    ];
+    let (steps, refused) = planned((&old, &new), &["*=read-only", "*.md=allow"], &[]);
+    assert_eq!(steps, ["A notes.md"]);
+    assert_eq!(refused, ["Makefile *=read-only"]);
+}
+
+#[test]
+fn a_directory_is_not_removed_with_a_file_that_is_kept() {
+    let old = [("docs/LICENSE", "MIT"), ("docs/a", "1")];
+    let (steps, refused) = planned((&old, &[("b", "1")]), &["LICENSE=read-only"], &[]);
+    assert_eq!(steps, ["A b", "D docs/a"]);
+    assert_eq!(refused, ["docs/LICENSE LICENSE=read-only"]);
+}
+
+#[test]
+fn hidden_names_and_programs_are_kept_back_and_each_tree_is_listed_once() {
+    let new = [
+        (".env", "TOKEN=stolen"),
+        (".envrc", "evil"),
+        ("target/debug/a", "1"),
+        ("target/debug/b", "1"),
+        ("src/a", "1"),
+    ];
+    let rules = ["target=hide"];
+    let (steps, refused) = planned((&[], &new), &rules, &[]);
+    assert_eq!(steps, ["A src", "A src/a"]);
+    let expected = [
+        ".env .env=hide",
+        ".envrc direnv runs commands that it names",
+        "target target=hide",
+    ];
+    assert_eq!(refused, expected);
+    // A yes goes before a default rule, and not before a given one.
+    let accepted = ["/work/.env", "/work/.envrc", "/work/target"];
+    let (steps, refused) = planned((&[], &new), &rules, &accepted);
+    assert_eq!(steps, ["A .env", "A .envrc", "A src", "A src/a"]);
+    assert_eq!(refused, ["target target=hide"]);
+}
+
+#[test]
+fn a_linked_worktree_is_marked_as_git_reads_it() {
+    let new = [
+        ("wt/HEAD", "ref: refs/heads/x"),
+        ("wt/commondir", "../evil"),
+        ("evil/config", "[core]"),
+    ];
+    let old = InMemory(tree(&[]));
+    let new = InMemory(tree(&new));
+    let project = temporary();
+    let host = HostDirectory::open(project.path()).expect("opened");
+    let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
+    let options = ApplyOptions::default();
+    let plan = Plan::new((&old, &new), &changes, &host, &options).expect("planned");
+    let marked = plan.marked.iter().filter(|marked| marked.needs_acceptance);
+    let marked: Vec<_> = marked
+        .map(|marked| marked.path.escape_ascii().to_string())
+        .collect();
+    assert_eq!(marked, ["wt/HEAD", "wt/commondir"]);
+}

@@ -1,0 +1,37 @@
+//! The files of sandboxes on their disks: read while nobody writes to them, compared, applied to a directory
+//! of this host, committed to an image, and taken back.
+//!
+//! A [`SandboxAtRest`] is a sandbox whose disk does not change while it is read: a stopped one, a snapshot,
+//! or a running one whose guest had its filesystem frozen. [`SandboxFiles`] are the files of any sandbox,
+//! which the agent reads and writes while it runs.
+
+mod allow;
+mod apply;
+mod at_rest;
+mod commit;
+mod diff;
+mod discard;
+mod disks;
+mod files;
+#[cfg(test)]
+mod fixture;
+mod restage;
+
+pub use allow::{AllowError, Allowed, Permission, allow};
+pub use apply::{
+    ApplyError, ApplyOptions, Choice, Conflict, ConflictReason, Effect, HostAction, HostChanges,
+    Marked, Refused, StagedRules, Step,
+};
+pub use at_rest::{AtRestError, SandboxAtRest};
+pub use commit::{
+    CommitError, CommittedError, CommittedImage, LayerChoice, LayerLimits, LayerReader,
+    SandboxLayer,
+};
+pub use diff::{ChangeScope, ChangedFile, Diff, DiffError, DiffSide};
+pub use discard::{DiscardError, DiscardOptions, Discarded, Discarding};
+pub use disks::DisksError;
+pub use files::{
+    ByteStream, Copied, CopyError, CopyOptions, FilesError, SandboxFiles, Side, copy_in, copy_out,
+    put_tar, write_file,
+};
+pub use restage::{RestageError, Restaged, Restaging};

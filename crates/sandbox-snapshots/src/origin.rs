@@ -1,0 +1,137 @@
+//! The disk of a sandbox at one moment, as new sandboxes begin with it.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fs_err as fs;
+use generations::State;
+use msb_runtime::{
+    AdoptError, CreateError, GenerationsLock, Lock, ReadLock, SandboxPaths, Spec, UpperPool,
+    share_base, share_staged,
+};
+
+use super::live::blocking;
+use super::record::Records;
+use super::{SandboxSnapshots, SnapshotError, cut_disk};
+
+/// The disk of a sandbox at one moment. Its files stay while this value lives, and if the sandbox is
+/// stopped, that is neither started nor removed.
+#[derive(Debug)]
+pub struct Origin {
+    /// The description of the sandbox.
+    pub spec: Spec,
+    pub(super) pool: UpperPool,
+    pub(super) state: State,
+    /// The path of the disk that the sandbox began with, if it has one.
+    pub(super) base: PathBuf,
+    /// The path of the image of its staged directories, if it has some.
+    pub(super) staged: PathBuf,
+    pub(super) _keeping: GenerationsLock,
+    pub(super) _stopped: Option<Stopped>,
+}
+
+/// The right by which a stopped sandbox stays as it is.
+#[derive(Debug)]
+pub(super) enum Stopped {
+    Cut(#[expect(dead_code, reason = "it is held, not used")] Lock),
+    Read(#[expect(dead_code, reason = "it is held, not used")] ReadLock),
+}
+
+impl SandboxSnapshots {
+    /// Returns the disk as it is in a snapshot, or as it is now if none is named. That makes the raw disk
+    /// of a stopped sandbox one of generations. The guest of a running one is asked to freeze its
+    /// filesystem, if `can_freeze`.
+    ///
+    /// # Errors
+    /// If there is no such snapshot, or the sandbox runs on a raw disk, or its disk cannot be cut.
+    pub async fn origin(
+        &self,
+        snapshot: Option<String>,
+        can_freeze: bool,
+    ) -> Result<Origin, SnapshotError> {
+        let sandbox = self.clone();
+        let Some(snapshot) = snapshot else {
+            let cut = blocking(move || sandbox.origin_of_stopped()).await;
+            return match cut {
+                Err(SnapshotError::Running { .. }) => self.origin_of_running(can_freeze).await,
+                cut => cut,
+            };
+        };
+        blocking(move || sandbox.origin_of_snapshot(&snapshot)).await
+    }
+
+    fn origin_of_snapshot(&self, snapshot: &str) -> Result<Origin, SnapshotError> {
+        let name = self.snapshot_name(snapshot)?;
+        let stopped = self.read_lock()?.map(Stopped::Read);
+        let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
+        let keeping = pool.keep_generations()?;
+        let records = Records::new(&self.files);
+        Ok(Origin {
+            spec: Spec::read(&self.files.directory)?,
+            state: records.read(&name)?.state(records.path(&name))?,
+            pool,
+            base: self.files.base(),
+            staged: self.files.staged(),
+            _keeping: keeping,
+            _stopped: stopped,
+        })
+    }
+
+    fn origin_of_stopped(&self) -> Result<Origin, SnapshotError> {
+        let (sandbox, lock) = self.claim_stopped()?;
+        let pool = UpperPool::adopt(&sandbox.files)?;
+        let keeping = pool.keep_generations()?;
+        Ok(Origin {
+            state: cut_disk(&pool)?,
+            base: sandbox.files.base(),
+            staged: sandbox.files.staged(),
+            spec: sandbox.spec.clone(),
+            pool,
+            _keeping: keeping,
+            _stopped: Some(Stopped::Cut(lock)),
+        })
+    }
+}
+
+impl Origin {
+    /// Returns the size of the disk, in bytes.
+    pub const fn size_bytes(&self) -> u64 {
+        self.state.size_bytes
+    }
+
+    /// Makes the disk of a new sandbox, which begins with this one.
+    pub(crate) fn write_disk(&self, files: &SandboxPaths) -> Result<(), CreateError> {
+        let shared = share_base(&self.base, files)
+            .and_then(|()| share_staged(&self.staged, files))
+            .and_then(|()| share_let_in(durable_files::directory_of(&self.staged), files))
+            .map_err(AdoptError::from);
+        shared
+            .and_then(|()| self.pool.fork(&self.state, files))
+            .map_err(CreateError::Share)
+    }
+}
+
+/// Gives a new sandbox the images of files that were let into the staged directories of another one, which is in the
+/// directory `from`.
+///
+/// # Errors
+/// If a file cannot get its name.
+fn share_let_in(from: &Path, files: &SandboxPaths) -> io::Result<()> {
+    let from = SandboxPaths {
+        directory: from.to_owned(),
+    };
+    let entries = match fs::read_dir(from.let_in()) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    durable_files::ensure_directory(&files.let_in())?;
+    for entry in entries {
+        let path = entry?.path();
+        let is_image = path.extension() == Some(OsStr::new("erofs"));
+        if let Some(name) = path.file_name().filter(|_| is_image) {
+            fs::hard_link(&path, files.let_in().join(name))?;
+        }
+    }
+    durable_files::sync_directory(&files.let_in())
+}

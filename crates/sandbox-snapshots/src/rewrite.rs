@@ -1,0 +1,59 @@
+//! A disk whose content is written anew, while its snapshots stay as they are.
+
+use generations::State;
+use msb_runtime::{NewDisk, UpperPool};
+
+use super::staging::StagingPool;
+use super::{SandboxSnapshots, SnapshotError};
+
+/// The content of a disk that has been written and is not used yet.
+pub struct StagedDisk {
+    staging: StagingPool,
+    state: State,
+}
+
+impl SandboxSnapshots {
+    /// Writes the content of a disk of zeros, durably, beside the disk of the stopped sandbox. Returns the
+    /// error of `write` as a value of its own.
+    ///
+    /// # Errors
+    /// If the host cannot write the disk.
+    pub fn stage_disk<E>(
+        &self,
+        size_bytes: u64,
+        write: impl FnOnce(NewDisk<'_>) -> Result<(), E>,
+    ) -> Result<Result<StagedDisk, E>, SnapshotError> {
+        let staging = StagingPool::claim(&self.files)?;
+        staging.clear()?;
+        let id = staging.pool.new_disk_id()?;
+        staging.pool.create_disk(id, size_bytes)?;
+        let mut disk = staging.pool.open_disk(id)?;
+        if let Err(error) = write(NewDisk(&mut disk)) {
+            return Ok(Err(error));
+        }
+        let state = disk.cut()?;
+        disk.flush()?;
+        Ok(Ok(StagedDisk { staging, state }))
+    }
+}
+
+impl StagedDisk {
+    /// Gives the stopped sandbox's disk the content. The caller has the sandbox's lock, and nobody reads the
+    /// disk. A process that ends before this returns leaves the disk with either content.
+    ///
+    /// # Errors
+    /// If the disk cannot be replaced, or the content that no list has cannot be removed.
+    pub fn replace(
+        self,
+        sandbox: &SandboxSnapshots,
+        pool: &UpperPool,
+    ) -> Result<(), SnapshotError> {
+        let _claimed = pool.claim_generations()?;
+        self.staging.give(pool, &self.state.generations)?;
+        let replaced = pool.roll_back(&self.state);
+        // What no list has goes: the old content, or the new one after an error.
+        let removed = sandbox.remove_unlisted_of(pool);
+        replaced?;
+        removed
+    }
+}

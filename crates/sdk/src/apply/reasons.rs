@@ -1,0 +1,40 @@
+//! The changes that are in the way of the others, as a detail of an error.
+
+use msb_sandbox_files::{ApplyError, HostChanges};
+
+use super::MarkedChange;
+use crate::Error;
+
+/// Returns the error with the conflicts of all directories, or with their changes that are not accepted, as one
+/// of its details.
+pub(super) fn with_reasons((index, error): (usize, ApplyError), planned: &[HostChanges]) -> Error {
+    let is_conflict = matches!(error, ApplyError::Conflicts { .. });
+    let is_unaccepted = matches!(error, ApplyError::Unaccepted { .. });
+    let on_host = |planned: &HostChanges, path: &[u8]| {
+        crate::error::printable(&planned.host_path(path).to_string_lossy())
+    };
+    let error = Error::from(error);
+    if is_unaccepted {
+        let marked = planned.iter().flat_map(HostChanges::marked);
+        let unaccepted = marked.filter(|marked| marked.needs_acceptance);
+        let unaccepted: Vec<_> = unaccepted.map(MarkedChange::new).collect();
+        let error = error.with_detail("marked", serde_json::json!(unaccepted));
+        return match planned.get(index) {
+            Some(planned) => error.with_detail("directory", on_host(planned, b"")),
+            None => error,
+        };
+    }
+    if !is_conflict {
+        return error;
+    }
+    let conflicts = planned.iter().flat_map(|planned| {
+        let conflicts = planned.conflicts().iter();
+        conflicts.map(|conflict| {
+            serde_json::json!({
+                "path": on_host(planned, &conflict.path),
+                "reason": conflict.reason.to_string(),
+            })
+        })
+    });
+    error.with_detail("conflicts", conflicts.collect::<Vec<_>>())
+}

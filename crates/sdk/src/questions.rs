@@ -1,0 +1,259 @@
+//! Questions of the guest, their answers, and rules of staged directories that change while it runs.
+
+use msb_agent_protocol::v1::{AnswerKind, QuestionEvent as Event, question_event};
+use msb_agent_protocol::{Client, Streaming};
+use msb_runtime::RuleState;
+use msb_sandbox_files::{Permission, allow};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+use crate::unfinished::Effect;
+use crate::{Error, Operation, Sandbox, Text};
+
+/// A question of a process of the guest, which `msb-ask` asks. Its texts are the guest's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Question {
+    /// The number of the question in the life of the sandbox.
+    pub id: u64,
+    /// The kind: `path`.
+    pub kind: String,
+    /// The path in the sandbox that the process asks for.
+    pub subject: String,
+    /// The words of the process; empty if it gave none.
+    pub reason: String,
+    /// Name of the process that asks, if it is known.
+    pub process: Option<String>,
+    /// User id of the process in the guest, if it is known.
+    pub uid: Option<u32>,
+}
+
+/// An event in the life of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum QuestionEvent {
+    /// A process asks, and waits for the answer.
+    Asked(Question),
+    /// The question has ended.
+    Ended {
+        /// The number of the question.
+        id: u64,
+        /// True if the process got what it asked for.
+        allowed: bool,
+        /// One sentence: the end.
+        text: String,
+    },
+    /// All questions that waited before were told; the others come as they are asked.
+    Listening,
+}
+
+/// An answer to a question.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct QuestionAnswer {
+    /// True to let the file in.
+    pub allow: bool,
+    /// True to keep a rule for the path: `allow`, or `hide` if the answer is no.
+    pub always: bool,
+    /// The name of the one who answers, for the journal; `SDK` if it is empty.
+    pub by: String,
+}
+
+impl QuestionAnswer {
+    /// Returns the answer yes.
+    pub fn allow() -> Self {
+        Self {
+            allow: true,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the answer no.
+    pub fn deny() -> Self {
+        Self::default()
+    }
+
+    /// Keeps a rule for the path.
+    #[must_use]
+    pub const fn always(mut self) -> Self {
+        self.always = true;
+        self
+    }
+
+    /// Sets the name of the one who answers.
+    #[must_use]
+    pub fn by(mut self, by: impl Into<String>) -> Self {
+        self.by = by.into();
+        self
+    }
+}
+
+/// The effect of a changed rule of a staged directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Allowed {
+    /// The rule, `PATH=STATE`, relative to the staged directory.
+    pub rule: String,
+    /// Paths in the sandbox of the files that were copied into it. Of a directory only itself is listed.
+    pub let_in: Vec<Text>,
+    /// Paths of files that the sandbox has already, of its own; they stay as they are.
+    pub present: Vec<Text>,
+}
+
+/// The questions of a sandbox. While a value of this type lives, processes of the guest can ask.
+#[derive(Debug)]
+pub struct Questions {
+    events: Mutex<Streaming<Event>>,
+    /// The connection that the events come over.
+    _client: Client,
+}
+
+impl Questions {
+    /// Returns the next event; `None` once the sandbox has ended. Questions that wait already come first.
+    pub async fn next(&self) -> Option<QuestionEvent> {
+        let mut events = self.events.lock().await;
+        // The connection ends with the machine.
+        while let Ok(Some(event)) = events.message().await {
+            match event.event {
+                Some(question_event::Event::Asked(asked)) => {
+                    return Some(QuestionEvent::Asked(Question {
+                        id: asked.id,
+                        kind: "path".to_owned(),
+                        subject: asked.subject,
+                        reason: asked.reason,
+                        process: asked.process,
+                        uid: asked.uid,
+                    }));
+                }
+                Some(question_event::Event::Ended(ended)) => {
+                    return Some(QuestionEvent::Ended {
+                        id: ended.id,
+                        allowed: ended.is_allowed,
+                        text: ended.text,
+                    });
+                }
+                Some(question_event::Event::Listening(_)) => return Some(QuestionEvent::Listening),
+                None => {}
+            }
+        }
+        None
+    }
+}
+
+impl Sandbox {
+    /// Listens for questions of the running sandbox's processes. They are denied while no client listens.
+    ///
+    /// ```no_run
+    /// use msb_sdk::{QuestionAnswer, QuestionEvent};
+    ///
+    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
+    /// let questions = sandbox.questions().await?;
+    /// while let Some(event) = questions.next().await {
+    ///     if let QuestionEvent::Asked(question) = event {
+    ///         println!("{}: {}", question.subject, question.reason);
+    ///         sandbox.answer(question, QuestionAnswer::allow()).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`NotRunning`](crate::ErrorKind::NotRunning).
+    pub fn questions(&self) -> Operation<Questions> {
+        self.run(|handle| async move {
+            let mut client = handle.stored().connect_supervisor().await?;
+            let events = client.watch_questions().await?;
+            Ok(Questions {
+                events: Mutex::new(events),
+                _client: client,
+            })
+        })
+    }
+
+    /// Answers a question. With a yes, the host's files at the path are copied into the sandbox first. Returns
+    /// false if there was another answer before, or the question has ended.
+    ///
+    /// # Errors
+    /// As [`allow`](Self::allow). The question is denied then.
+    pub fn answer(&self, question: Question, answer: QuestionAnswer) -> Operation<bool> {
+        let sandbox = self.clone();
+        self.run(|handle| async move {
+            let mut client = handle.stored().connect_supervisor().await?;
+            let by = if answer.by.is_empty() {
+                "SDK"
+            } else {
+                &answer.by
+            };
+            let state = if answer.allow {
+                RuleState::Allow
+            } else {
+                RuleState::Hide
+            };
+            let rule = answer
+                .always
+                .then(|| format!("{}={state}", question.subject));
+            let mut step = async |kind| {
+                let step = client.answer_question(question.id, kind, by, rule.as_deref());
+                step.await.map_err(Error::from)
+            };
+            let path = question.subject.as_bytes().to_vec();
+            if !answer.allow {
+                let counts = step(AnswerKind::Deny).await?;
+                if counts && answer.always {
+                    sandbox.permit(path, state, true).await?;
+                }
+                return Ok(counts);
+            }
+            if !step(AnswerKind::Allow).await? {
+                return Ok(false);
+            }
+            match sandbox.permit(path, state, answer.always).await {
+                Ok(_) => step(AnswerKind::Delivered).await,
+                Err(error) => {
+                    step(AnswerKind::Undelivered).await?;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// Gives a path in a staged directory another state, and keeps the rule. If the sandbox runs and the path
+    /// becomes readable, the host's files there are copied into the sandbox as they are now, except those that it
+    /// has of its own; they are no changes of the sandbox. A stopped sandbox gets them by
+    /// [`restage`](Self::restage).
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the path is in no staged directory, or has
+    /// wildcards.
+    pub fn allow(&self, path: impl Into<Text>, state: RuleState) -> Operation<Allowed> {
+        self.permit(path.into().as_bytes().to_vec(), state, true)
+    }
+
+    fn permit(&self, path: Vec<u8>, state: RuleState, is_kept: bool) -> Operation<Allowed> {
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                let permission = Permission {
+                    path,
+                    state,
+                    is_kept,
+                };
+                let stored = handle.stored();
+                let client: Option<Client> = if handle.state().await?.is_up() {
+                    Some(stored.connect().await?)
+                } else {
+                    None
+                };
+                let (stored, allowed) = allow(stored, client, permission).await?;
+                handle.replace(stored);
+                let texts = |paths: Vec<Vec<u8>>| paths.into_iter().map(Text::from).collect();
+                Ok(Allowed {
+                    rule: allowed.rule.to_string(),
+                    let_in: texts(allowed.let_in),
+                    present: texts(allowed.present),
+                })
+            })
+    }
+}

@@ -1,0 +1,8 @@
+//! Values of the SDK, read from and written to text and JSON.
+
+mod modes;
+mod mounts;
+mod name_pattern;
+mod options;
+mod root_disk;
+mod texts;

@@ -1,0 +1,21 @@
+//! Between a command of msb and its user: output, tables, templates, progress, questions, signals, failures.
+//!
+//! Everything that a registry or a guest has written is escaped here before a terminal gets it.
+
+pub mod confirm;
+pub mod failure;
+pub mod foreign_output;
+mod interrupt_counter;
+mod layer_bars;
+pub mod output;
+pub mod password;
+pub mod progress;
+pub mod push_bars;
+pub mod questions;
+pub mod signals;
+pub mod stdout_stream;
+pub mod streams;
+pub mod table;
+pub mod template;
+pub mod terminal;
+pub mod text_or_base64;

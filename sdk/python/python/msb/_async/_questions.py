@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal, Union
+
+from .._core import Link
+from .._types import Allowed, Question, RuleState
+from .._values import Text, decode, text
+from ..errors import MsbError
+from ._bridge import Opening, background, call, opening
+from ._scope import AsyncScope
+
+OnAsk = Callable[[Question], Union[bool, Literal["always"]]]
+"""A function that answers a question: true lets the file in, `"always"` keeps the rule too, false denies it."""
+
+
+class AsyncAnswering(AsyncScope):
+    """The answers to a sandbox's questions, until it is closed or the sandbox has ended."""
+
+    def __init__(self, sandbox: Link, questions: Link, on_ask: OnAsk) -> None:
+        self._sandbox = sandbox
+        self._questions = questions
+        self._on_ask = on_ask
+
+    async def _begin(self) -> AsyncAnswering:
+        event: Any = {}
+        # Questions that wait come first.
+        while event is not None and event.get("event") != "listening":
+            event = (await call(self._questions, "next")).value
+            await self._attend(event)
+        self._work = background(self._attend_all)
+        return self
+
+    async def close(self) -> None:
+        """Answers no more questions."""
+        self._questions.close()
+
+    async def _attend_all(self) -> None:
+        try:
+            while True:
+                with suppress(MsbError):
+                    reply = await call(self._questions, "next")
+                    await self._attend(reply.value)
+                    if reply.value is not None:
+                        continue
+                # It was closed, or the sandbox has ended.
+                return
+        finally:
+            self._questions.close()
+
+    async def _attend(self, event: Any) -> None:
+        if event is None or event["event"] != "asked":
+            return
+        question = decode(Question, {key: value for key, value in event.items() if key != "event"})
+        answer: bool | str = False
+        try:
+            answer = self._on_ask(question)
+        finally:
+            choice = {"allow": bool(answer), "always": answer == "always", "by": "Python"}
+            given = {"question": event, "answer": choice}
+            # A file that cannot be let in is denied.
+            with suppress(MsbError):
+                await call(self._sandbox, "answer", given)
+
+
+class AsyncSandboxQuestions:
+    """The questions of a sandbox for hidden files, and rules that change while it runs."""
+
+    _link: Link
+
+    def on_ask(self, on_ask: OnAsk) -> Opening[AsyncAnswering]:
+        """Answers the questions of the running sandbox with a function, until the result is closed.
+
+        A process of the sandbox asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. Its
+        question is denied after 30 seconds, and at once while nobody listens. A file that is allowed is copied in.
+        """
+        return opening(self._answering(on_ask))
+
+    async def _answering(self, on_ask: OnAsk) -> AsyncAnswering:
+        opened = await call(self._link, "questions")
+        return await AsyncAnswering(self._link, opened.new, on_ask)._begin()
+
+    async def allow(self, path: Text, state: RuleState = "allow") -> Allowed:
+        """Gives a path in a staged directory another state, and keeps the rule.
+
+        If the sandbox runs and the path becomes readable, the host's files there are copied into it as they are now,
+        except those that it has of its own. They are no changes of the sandbox. A stopped sandbox gets them by
+        `restage`.
+
+        Raises `InvalidArgument` if the path is in no staged directory, or has wildcards.
+        """
+        reply = await call(self._link, "allow", {"path": text(path), "state": state})
+        return decode(Allowed, reply.value)
