@@ -22,6 +22,7 @@ class AsyncAnswering(AsyncScope):
         self._sandbox = sandbox
         self._questions = questions
         self._on_ask = on_ask
+        self._closed = False
 
     async def _begin(self) -> AsyncAnswering:
         event: Any = {}
@@ -34,6 +35,7 @@ class AsyncAnswering(AsyncScope):
 
     async def close(self) -> None:
         """Answers no more questions."""
+        self._closed = True
         self._questions.close()
 
     async def _attend_all(self) -> None:
@@ -50,7 +52,8 @@ class AsyncAnswering(AsyncScope):
             self._questions.close()
 
     async def _attend(self, event: Any) -> None:
-        if event is None or event["event"] != "asked":
+        # A question that arrived before the close is left to other listeners.
+        if self._closed or event is None or event["event"] != "asked":
             return
         question = decode(Question, {key: value for key, value in event.items() if key != "event"})
         answer: bool | str = False

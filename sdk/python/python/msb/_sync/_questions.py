@@ -23,6 +23,7 @@ class Answering(Scope):
         self._sandbox = sandbox
         self._questions = questions
         self._on_ask = on_ask
+        self._closed = False
 
     def _begin(self) -> Answering:
         event: Any = {}
@@ -35,6 +36,7 @@ class Answering(Scope):
 
     def close(self) -> None:
         """Answers no more questions."""
+        self._closed = True
         self._questions.close()
 
     def _attend_all(self) -> None:
@@ -51,7 +53,8 @@ class Answering(Scope):
             self._questions.close()
 
     def _attend(self, event: Any) -> None:
-        if event is None or event["event"] != "asked":
+        # A question that arrived before the close is left to other listeners.
+        if self._closed or event is None or event["event"] != "asked":
             return
         question = decode(Question, {key: value for key, value in event.items() if key != "event"})
         answer: bool | str = False
