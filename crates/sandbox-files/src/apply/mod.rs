@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use choice::Choice;
-use choice::{Choices, Choosing};
+use choice::{Choices, Choosing, TEXTS_MAX_BYTES};
 pub use conflict::{Conflict, ConflictReason};
 pub use error::ApplyError;
 pub use gate::Refused;
@@ -236,10 +236,8 @@ impl HostChanges {
     /// If a file cannot be read, a choice does not fit its step, or the chosen texts are too large. The number
     /// is the index of the directory, as in the other errors of several directories.
     pub fn settle_all(all: &mut [Self]) -> Result<(), (usize, ApplyError)> {
-        let mut numbered = all.iter_mut().enumerate();
-        numbered.try_for_each(|(index, changes)| {
-            changes.choosing().settle().map_err(|error| (index, error))
-        })
+        let all = all.iter_mut().map(Self::choosing);
+        choice::settle_all(all, TEXTS_MAX_BYTES)
     }
 
     fn choosing(&mut self) -> Choosing<'_, DiskSide> {
