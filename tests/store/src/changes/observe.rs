@@ -8,11 +8,12 @@ use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, SNAPPED, STAGED, World};
+use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, STAGED, World};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
-    let names = ["same", "edited", "removed", "linked", "sub", "sub/added"];
+    let mut names = vec!["same", "edited", "removed", "linked", "sub", "sub/added"];
+    names.extend(MANY);
     files_below(world, "project", &names)
 }
 

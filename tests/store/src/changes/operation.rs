@@ -25,6 +25,8 @@ pub(super) struct Operation {
     by_line: bool,
     /// True if the command refuses to run when it is done already.
     pub(super) is_once: bool,
+    /// True if the command syncs all of its new files at once, where the filesystem can.
+    pub(super) syncs_at_once: bool,
     /// The most space that the command needs, in KiB; 0 if it needs none.
     pub(super) needs_kib: u64,
 }
@@ -59,6 +61,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         observe,
         by_line: false,
         is_once: false,
+        syncs_at_once: false,
         needs_kib,
     };
     let apply = [
@@ -79,7 +82,8 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
     vec![
         Operation {
             by_line: true,
-            ..operation("apply", &apply, project_files, 250)
+            syncs_at_once: true,
+            ..operation("apply", &apply, project_files, 400)
         },
         Operation {
             by_line: true,
@@ -91,7 +95,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             )
         },
         operation("restage", &["restage", STAGED], staged_changes, 500),
-        operation("discard", &["discard", CHANGED, "/etc"], changes, 500),
+        operation("discard", &["discard", CHANGED, "/etc"], changes, 600),
         operation(
             "discard with snapshots",
             &["discard", SNAPPED, "/"],
@@ -102,7 +106,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             "commit",
             &["commit", CHANGED, COMMITTED],
             committed_image,
-            500,
+            600,
         ),
         operation("save", &["save", "-o", &archive, IMAGE], saved_archive, 100),
         Operation {
