@@ -36,11 +36,12 @@ pub use marked::{Effect, Marked};
 use plan::Plan;
 pub use step::{HostAction, Step};
 
+use msb_runtime::Sandbox;
 use path_rules::Rules;
 use tree_diff::{Change, Patch, PathFilter, TextChange};
 
-use crate::Diff;
 use crate::diff::{Compared, DiskSide};
+use crate::{ClaimedSandbox, Diff, DiscardError};
 use write::Written;
 
 /// A side whose files are put into a directory of the host.
@@ -248,6 +249,18 @@ impl HostChanges {
             from: &self.options.from,
             plan: &mut self.plan,
             choices: &mut self.choices,
+        }
+    }
+
+    /// Claims the stopped sandbox whose changes these are: no other process starts or changes it before they are
+    /// taken back from it.
+    ///
+    /// # Errors
+    /// If the sandbox runs or is gone, or another process reads it, too.
+    pub fn claim(&self, sandbox: &Sandbox) -> Result<ClaimedSandbox, DiscardError> {
+        match self.compared.new.disks().read_lock() {
+            Some(reading) => ClaimedSandbox::from_reader(sandbox, reading),
+            None => ClaimedSandbox::new(sandbox),
         }
     }
 

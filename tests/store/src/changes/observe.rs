@@ -45,6 +45,13 @@ pub(super) fn staged_changes(world: &World) -> Result<Vec<String>> {
     lines(world, &["diff", STAGED])
 }
 
+/// Returns the files of the staged directory, and the changes of the sandbox to it.
+pub(super) fn repository_and_changes(world: &World) -> Result<Vec<String>> {
+    let mut found = repository_files(world)?;
+    found.extend(staged_changes(world)?);
+    Ok(found)
+}
+
 /// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
 pub(super) fn changes_since_snapshots(world: &World) -> Result<Vec<String>> {
     let mut found = lines(world, &["diff", SNAPPED])?;

@@ -7,8 +7,8 @@ use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::observe::{
     changes, changes_since_snapshots, commanded, committed_image, forks, merged, project_files,
-    pushed_image, repository_files, saved_archive, saved_layout, snapped, snapshots,
-    staged_changes,
+    pushed_image, repository_and_changes, repository_files, saved_archive, saved_layout, snapped,
+    snapshots, staged_changes,
 };
 use super::step::{NAMES, Step, steps};
 use super::world::{
@@ -92,6 +92,16 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
                 &["apply", STAGED],
                 repository_files,
                 250,
+            )
+        },
+        // The changes are discarded when all files have them.
+        Operation {
+            by_line: true,
+            ..operation(
+                "apply and discard",
+                &["apply", "--then-discard", STAGED],
+                repository_and_changes,
+                600,
             )
         },
         operation("restage", &["restage", STAGED], staged_changes, 500),
