@@ -1,7 +1,9 @@
 use fs_err as fs;
 use msb_runtime::{Home, Mount, Source, Staged};
 
+use super::found::Written;
 use super::*;
+use crate::files::describe;
 use crate::fixture;
 
 /// A home with a sandbox that has a staged directory of the host, without a disk.
@@ -124,8 +126,8 @@ fn the_image_has_the_files_with_their_attributes_and_no_others() {
     let bench = Bench::new(&["sealed=hide"]);
     let mut found = bench.found("sealed/deep");
     let written = found.write().expect("written").expect("files");
-    assert_eq!(written.tops, [b"srv/work/sealed"]);
-    let tree = written.view.tree();
+    assert_eq!(written.copied.tops, [b"srv/work/sealed"]);
+    let tree = written.copied.view.tree();
     assert!(tree.find(b"srv/work/sealed/deep/key").is_some());
     assert!(tree.find(b"srv/work/seen").is_none());
     found = bench.found("sealed");
@@ -133,6 +135,38 @@ fn the_image_has_the_files_with_their_attributes_and_no_others() {
     found.present.insert(b"sealed/deep".to_vec());
     found.present.insert(b"sealed".to_vec());
     assert!(found.write().expect("written").is_none(), "it is there");
-    let images = let_in_images(&bench.sandbox).expect("listed");
-    assert_eq!(images, [written.path]);
+}
+
+#[test]
+fn files_are_a_part_of_the_base_only_once_they_were_copied() {
+    let bench = Bench::new(&["sealed=hide"]);
+    let images = || let_in_images(&bench.sandbox).expect("listed");
+    let write = || bench.found("sealed").write().expect("written");
+    let interrupted = write().expect("files");
+    assert!(images().is_empty(), "nothing was copied yet");
+    drop(interrupted);
+    let left = fs::read_dir(bench.sandbox.files.let_in()).expect("listed");
+    assert_eq!(left.count(), 0);
+    let first = write().expect("files").image.publish().expect("published");
+    let second = write().expect("files").image.publish().expect("published");
+    assert_eq!(images(), [first, second]);
+}
+
+#[test]
+fn what_an_interrupted_command_copied_is_let_in_by_the_next() {
+    let bench = Bench::new(&[]);
+    let written = bench.found(".env").write().expect("written");
+    let Written { image, copied } = written.expect("a file");
+    let tree = copied.view.tree();
+    let id = tree.find(b"srv/work/.env").expect("there");
+    let stat = describe(tree.inode(id));
+    let found = bench.found(".env");
+    assert!(found.was_copied(b".env", &stat));
+    assert!(!found.was_copied(b"src/key.pem", &stat), "another file");
+    let mut own = stat.clone();
+    own.mtime_ns ^= 1;
+    assert!(!found.was_copied(b".env", &own), "made by the sandbox");
+    image.publish().expect("published");
+    let found = bench.found(".env");
+    assert!(!found.was_copied(b".env", &stat), "it was let in");
 }
