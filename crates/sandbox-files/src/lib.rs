@@ -13,8 +13,6 @@ mod diff;
 mod discard;
 mod disks;
 mod files;
-#[cfg(test)]
-mod fixture;
 mod restage;
 
 pub use allow::{AllowError, Allowed, Permission, allow};

@@ -64,7 +64,7 @@ impl Sandbox {
     /// # Errors
     /// If the sandbox is gone or cannot be read.
     pub fn claim_from(&self, reading: &ReadLock) -> io::Result<Option<(Self, Lock)>> {
-        // Whoever starts or changes the sandbox takes this one first.
+        // Each process that starts or changes the sandbox takes this lock first.
         let _change = ChangeLock::take(&self.files)?;
         let lock = reading.upgrade()?;
         lock.map(|lock| self.claimed(lock)).transpose()

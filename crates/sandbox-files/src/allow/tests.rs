@@ -4,7 +4,7 @@ use msb_runtime::{Home, Mount, Source, Staged};
 use super::found::Written;
 use super::*;
 use crate::files::describe;
-use crate::fixture;
+use testkit::sandboxes;
 
 /// A home with a sandbox that has a staged directory of the host, without a disk.
 struct Bench {
@@ -28,7 +28,7 @@ impl Bench {
             fs::write(path, file).expect("written");
         }
         let home = Home::new(root.path().join("home"));
-        let mut spec = fixture::spec("agent");
+        let mut spec = sandboxes::spec("agent");
         spec.mounts = vec![Mount {
             target: "/srv/work".parse().expect("a target"),
             read_only: false,
@@ -41,7 +41,7 @@ impl Bench {
                 default_rules: true,
             }),
         }];
-        let sandbox = fixture::sandbox(&home, spec);
+        let sandbox = sandboxes::sandbox(&home, spec);
         let mut listing = sandbox.list_staged().expect("listed");
         let staged = home.staged_images();
         staged

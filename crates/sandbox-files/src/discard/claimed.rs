@@ -47,12 +47,12 @@ mod tests {
     use msb_runtime::Home;
 
     use super::*;
-    use crate::fixture::{self, spec};
+    use testkit::sandboxes::{self, spec};
 
     #[test]
     fn a_sandbox_that_is_read_elsewhere_is_not_claimed_and_the_error_says_so() {
         let root = tempfile::tempdir().expect("a directory");
-        let sandbox = fixture::sandbox(&Home::new(root.path()), spec("a"));
+        let sandbox = sandboxes::sandbox(&Home::new(root.path()), spec("a"));
         let reading = || sandbox.read_lock().expect("looked").expect("free");
         let (one, other) = (reading(), reading());
         let refused = ClaimedSandbox::from_reader(&sandbox, &one).expect_err("it is read");
