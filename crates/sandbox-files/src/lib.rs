@@ -13,8 +13,6 @@ mod diff;
 mod discard;
 mod disks;
 mod files;
-#[cfg(test)]
-mod fixture;
 mod restage;
 
 pub use allow::{AllowError, Allowed, Permission, allow};
@@ -28,7 +26,7 @@ pub use commit::{
     SandboxLayer,
 };
 pub use diff::{ChangeScope, ChangedFile, Diff, DiffError, DiffSide};
-pub use discard::{DiscardError, DiscardOptions, Discarded, Discarding};
+pub use discard::{ClaimedSandbox, DiscardError, DiscardOptions, Discarded, Discarding};
 pub use disks::DisksError;
 pub use files::{
     ByteStream, Copied, CopyError, CopyOptions, FilesError, SandboxFiles, Side, copy_in, copy_out,

@@ -1,8 +1,6 @@
-use fs_err as fs;
 use path_rules::Rule;
 
-use super::lock::ChangeLock;
-use super::{Sandbox, Spec, UpdateError, record};
+use super::{Sandbox, Spec, UpdateError};
 use crate::Source;
 use crate::mounts::MountError;
 
@@ -37,25 +35,11 @@ impl Sandbox {
     /// # Errors
     /// If there would be too many rules, or the description cannot be written.
     pub fn keep_rule(&mut self, number: usize, rule: Rule) -> Result<(), UpdateError> {
-        let name = self.spec.name.clone();
-        let io_error = |source| UpdateError::Io {
-            name: name.clone(),
-            source,
-        };
-        let _change = ChangeLock::take(&self.files).map_err(io_error)?;
-        let _lock = self.lock().map_err(io_error)?;
-        let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
-        spec.add_rule(number, rule)
-            .map_err(|source| UpdateError::Rules {
+        self.change_description(|spec| {
+            let added = spec.add_rule(number, rule);
+            added.map_err(|source| UpdateError::Rules {
                 source: Box::new(source),
-            })?;
-        record::write(&self.files, &spec).map_err(io_error)?;
-        if !self.files.has_upper().map_err(io_error)? {
-            // The sandbox was removed during the write; the new file describes no sandbox.
-            let _ = fs::remove_dir_all(&self.files.directory);
-            return Err(UpdateError::Gone { name });
-        }
-        self.spec = spec;
-        Ok(())
+            })
+        })
     }
 }

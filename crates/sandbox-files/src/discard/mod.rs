@@ -1,6 +1,7 @@
 //! Changes of a stopped sandbox, taken back: a new writable disk is written beside the old one, and
 //! takes its place when it is complete. Snapshots of the old one stay as they are.
 
+mod claimed;
 mod content;
 mod error;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use msb_runtime::{
 use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError, StagedDisk};
 use tree_diff::{Change, ChangeKind, Scope, Side as _, leave_out};
 
+pub use claimed::ClaimedSandbox;
 pub(crate) use content::DiskFile;
 pub use error::DiscardError;
 pub(crate) use wanted::{BaseTree, Taken, WantedContent, wanted};
@@ -54,50 +56,29 @@ pub struct Discarded {
     pub kind: ChangeKind,
 }
 
-/// A sandbox whose changes are taken back.
-#[derive(Debug)]
-pub struct Discarding<'a> {
-    sandbox: &'a Sandbox,
-}
-
-impl<'a> Discarding<'a> {
-    /// Returns the sandbox as one whose changes may be taken back; nothing is read or made.
-    pub const fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox }
-    }
-
-    /// Takes changes of the stopped sandbox back: their files are then what the sandbox began with, or
-    /// those of another base. Everything else stays as it is. Returns the changes that are made, of a
-    /// deleted directory only itself.
-    ///
-    /// The sandbox has its old disk or its new one, whenever the process is killed or the host loses
-    /// power.
+impl ClaimedSandbox {
+    /// Takes changes of the sandbox back, as [`Discarding::discard`] does. This process must not have its disks open.
     ///
     /// # Errors
-    /// If the sandbox runs, its disks cannot be read, a path has no directory to be in, there is no copy
-    /// of a file that would be deleted, or the new disk cannot be written.
+    /// As [`Discarding::discard`].
     pub fn discard(
         &self,
         home: &Home,
         options: DiscardOptions,
     ) -> Result<Vec<Discarded>, DiscardError> {
-        let name = &self.sandbox.spec.name;
+        let sandbox = &self.sandbox;
+        let claimed = Discarding::new(sandbox);
+        let name = &sandbox.spec.name;
         let io_error = |source| DiscardError::Write {
             name: name.clone(),
             source,
         };
-        self.sandbox.check_has_overlay()?;
-        Scope::of_paths(&options.scope.paths)?;
-        let claimed = self.sandbox.claim().map_err(io_error)?;
-        let (sandbox, _lock) =
-            claimed.ok_or_else(|| DiscardError::Running { name: name.clone() })?;
-        let claimed = Discarding::new(&sandbox);
         let pool = UpperPool::find(&sandbox.files).map_err(io_error)?;
         let disks_error = |source| DiscardError::Disks {
             name: name.clone(),
             source,
         };
-        let open = OpenUpper::of_locked(&sandbox).map_err(disks_error)?;
+        let open = OpenUpper::of_locked(sandbox).map_err(disks_error)?;
         let mounts = &sandbox.spec.mounts;
         let scopes = Scopes::new(&options.scope, mounts);
         let now = DiskSide::of_disks(Arc::new(open.root(home).map_err(disks_error)?), mounts);
@@ -131,6 +112,39 @@ impl<'a> Discarding<'a> {
             claimed.write_upper(upper, pool, (root, staged), None)?;
         }
         Ok(listed)
+    }
+}
+
+/// A sandbox whose changes are taken back.
+#[derive(Debug)]
+pub struct Discarding<'a> {
+    sandbox: &'a Sandbox,
+}
+
+impl<'a> Discarding<'a> {
+    /// Returns the sandbox as one whose changes may be taken back; nothing is read or made.
+    pub const fn new(sandbox: &'a Sandbox) -> Self {
+        Self { sandbox }
+    }
+
+    /// Takes changes of the stopped sandbox back: their files are then what the sandbox began with, or
+    /// those of another base. Everything else stays as it is. Returns the changes that are made, of a
+    /// deleted directory only itself.
+    ///
+    /// The sandbox has its old disk or its new one, whenever the process is killed or the host loses
+    /// power.
+    ///
+    /// # Errors
+    /// If the sandbox runs, its disks cannot be read, a path has no directory to be in, there is no copy
+    /// of a file that would be deleted, or the new disk cannot be written.
+    pub fn discard(
+        &self,
+        home: &Home,
+        options: DiscardOptions,
+    ) -> Result<Vec<Discarded>, DiscardError> {
+        self.sandbox.check_has_overlay()?;
+        Scope::of_paths(&options.scope.paths)?;
+        ClaimedSandbox::new(self.sandbox)?.discard(home, options)
     }
 
     /// Finds the changes of a filesystem that are taken back: none without a scope.

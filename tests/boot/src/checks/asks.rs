@@ -123,6 +123,20 @@ fn let_in_by_a_rule(env: &TestEnv, project: &Path) -> Result<()> {
         output(env, &["allow", NAME, "/work/sealed"])?.is_empty(),
         "twice"
     );
+    completed_after_an_interruption(env)
+}
+
+/// Checks that files that were copied in before their image was published are let in by the next command.
+fn completed_after_an_interruption(env: &TestEnv) -> Result<()> {
+    let id = output(env, &["inspect", "--format", "{{.id}}", NAME])?;
+    let images = env.home().join("sandboxes").join(id.trim()).join("let-in");
+    let images = fs::read_dir(images)?.map(|entry| Ok(entry?.path()));
+    let images = images.collect::<Result<Vec<_>>>()?;
+    fs::remove_file(images.iter().max().context("no image")?)?;
+    ensure!(!diff(env)?.is_empty(), "the sandbox made no files");
+    let printed = output(env, &["allow", NAME, "/work/sealed"])?;
+    ensure!(printed == "/work/sealed/deep/inner\n", "{printed}");
+    ensure!(diff(env)?.is_empty(), "{}", diff(env)?);
     Ok(())
 }
 
