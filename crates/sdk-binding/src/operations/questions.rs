@@ -60,7 +60,7 @@ async fn next(
     let Some(questions) = questions.open() else {
         return Ok(Answer::empty());
     };
-    match questions.next().await {
+    match questions.next().await? {
         Some(event) => Answer::with_value(&event),
         None => Ok(Answer::empty()),
     }
