@@ -51,16 +51,22 @@ async fn questions(
     Ok(Answer::empty().with_object(Stream::new(questions)))
 }
 
-/// Returns the next event; null once the sandbox has ended.
+/// Returns the next event; null once the sandbox has ended, or the questions are closed: a client that waits for one
+/// counts as a listener.
 async fn next(
-    questions: Arc<Stream<Questions>>,
+    stream: Arc<Stream<Questions>>,
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let Some(questions) = questions.open() else {
+    let Some(questions) = stream.open() else {
         return Ok(Answer::empty());
     };
-    match questions.next().await? {
+    let event = tokio::select! {
+        biased;
+        () = stream.closed() => None,
+        event = questions.next() => event?,
+    };
+    match event {
         Some(event) => Answer::with_value(&event),
         None => Ok(Answer::empty()),
     }

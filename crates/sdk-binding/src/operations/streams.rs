@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use msb_sdk::{FileStream, FileUpload, Logs, StatsWatch, TarUpload};
 use serde::Deserialize;
+use tokio::sync::watch;
 
 use super::Nothing;
 use super::sandbox::SandboxObject;
@@ -15,16 +16,23 @@ use crate::object::Object;
 use crate::operation::Operation;
 
 /// A stream that can be closed before its end.
-pub(super) struct Stream<T>(Mutex<Option<Arc<T>>>);
+pub(super) struct Stream<T> {
+    /// `None` once it was closed.
+    stream: Mutex<Option<Arc<T>>>,
+    is_closed: watch::Sender<bool>,
+}
 
 impl<T> Stream<T> {
     pub(super) fn new(stream: T) -> Self {
-        Self(Mutex::new(Some(Arc::new(stream))))
+        Self {
+            stream: Mutex::new(Some(Arc::new(stream))),
+            is_closed: watch::Sender::new(false),
+        }
     }
 
     /// Returns the stream; `None` if it was closed.
     pub(super) fn open(&self) -> Option<Arc<T>> {
-        self.0
+        self.stream
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
@@ -32,8 +40,17 @@ impl<T> Stream<T> {
 
     /// Closes the stream. A call that uses it keeps it until it has ended.
     pub(super) fn close(&self) {
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         drop(stream.take());
+        drop(stream);
+        self.is_closed.send_replace(true);
+    }
+
+    /// Waits until the stream is closed.
+    pub(super) async fn closed(&self) {
+        // The sender lives as long as `self`.
+        let mut is_closed = self.is_closed.subscribe();
+        let _ = is_closed.wait_for(|&is_closed| is_closed).await;
     }
 }
 
@@ -219,4 +236,22 @@ async fn close_file(
 ) -> Result<Answer, Failure> {
     upload.close();
     Ok(Answer::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wait_for_the_next_item_ends_when_the_stream_is_closed() {
+        let stream = Arc::new(Stream::new(()));
+        let waiting = Arc::clone(&stream);
+        let waiting = tokio::spawn(async move { waiting.closed().await });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        stream.close();
+        waiting.await.expect("no panic");
+        assert!(stream.open().is_none());
+        stream.closed().await;
+    }
 }
