@@ -105,7 +105,11 @@ impl LogWriter {
         line.push(b'\n');
         let length_bytes = line.len() as u64;
         if self.length_bytes + length_bytes > self.max_bytes && self.length_bytes > 0 {
-            fs::rename(&self.path, older(&self.path))?;
+            match fs::rename(&self.path, older(&self.path)) {
+                // It was renamed before, and the new file could not be made.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                renamed => renamed?,
+            }
             self.file = durable_files::create_new(&self.path)?;
             self.length_bytes = 0;
         }
@@ -273,6 +277,19 @@ mod tests {
         let long = vec![b'x'; RECORD_MAX_BYTES + 1];
         writer.add(LogStream::Stdout, &long).expect("written");
         assert_eq!(read_all(&mut reader).concat(), long);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_begun_is_begun_later() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("output.log");
+        let mut writer = LogWriter::with_limit(&path, 100).expect("created");
+        writer.add(LogStream::Stdout, &[b'a'; 60]).expect("written");
+        // There was no more room after the rename.
+        fs::rename(&path, older(&path)).expect("renamed");
+        writer.add(LogStream::Stdout, &[b'b'; 60]).expect("written");
+        let mut reader = LogReader::open(&path).expect("opened");
+        assert_eq!(read_all(&mut reader), [[b'a'; 60], [b'b'; 60]]);
     }
 
     #[test]

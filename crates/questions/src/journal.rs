@@ -1,27 +1,31 @@
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use fs_err as fs;
-use fs_err::os::unix::fs::OpenOptionsExt as _;
-use rustix::fs::OFlags;
 
+use crate::files::{FILE_MAX_BYTES, allowed, append, clear, older};
 use crate::{Event, Record};
 
-/// The size limit of one file of a journal, in bytes. There are two: the current one, and the older records in
-/// a file with the suffix `.1`.
-pub const FILE_MAX_BYTES: u64 = 1 << 20;
-/// The longest line that is read. A question of control characters, which JSON writes with six bytes each, is
-/// shorter.
-const LINE_MAX_BYTES: u64 = 64 << 10;
-
 /// The journal of the questions of a sandbox, as it is written. Each record is one line of JSON.
+///
+/// The records of questions that a client allowed have files of their own: however much a guest asks, only newer
+/// ones of the same kind push them out.
 #[derive(Debug)]
 pub struct Journal {
+    allowed: Writer,
+    others: Writer,
+}
+
+/// The writer of lines to a file, whose older lines are kept in another one.
+#[derive(Debug)]
+struct Writer {
     path: PathBuf,
     file: fs::File,
     length_bytes: u64,
     max_bytes: u64,
+    /// True if the last line of the file has no end.
+    is_torn: bool,
 }
 
 impl Journal {
@@ -29,23 +33,15 @@ impl Journal {
     /// file is removed.
     ///
     /// # Errors
-    /// If the file cannot be opened.
+    /// If a file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::with_limit(path, FILE_MAX_BYTES)
     }
 
     fn with_limit(path: &Path, max_bytes: u64) -> io::Result<Self> {
-        match fs::symlink_metadata(path) {
-            Ok(found) if found.is_dir() => fs::remove_dir_all(path)?,
-            Ok(found) if !found.is_file() => fs::remove_file(path)?,
-            _ => {}
-        }
-        let file = append(path)?;
         Ok(Self {
-            length_bytes: file.metadata()?.len(),
-            path: path.to_owned(),
-            file,
-            max_bytes,
+            allowed: Writer::open(&allowed(path), max_bytes)?,
+            others: Writer::open(path, max_bytes)?,
         })
     }
 
@@ -60,14 +56,61 @@ impl Journal {
         };
         let mut line = serde_json::to_vec(&record)?;
         line.push(b'\n');
+        if event.was_allowed() {
+            self.allowed.add(&line)
+        } else {
+            self.others.add(&line)
+        }
+    }
+}
+
+impl Writer {
+    fn open(path: &Path, max_bytes: u64) -> io::Result<Self> {
+        clear(path)?;
+        clear(&older(path))?;
+        let mut file = append(path)?;
+        let length_bytes = file.metadata()?.len();
+        let mut last = [b'\n'];
+        if length_bytes > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            length_bytes,
+            max_bytes,
+            // A process was killed while it wrote.
+            is_torn: last != [b'\n'],
+        })
+    }
+
+    fn add(&mut self, line: &[u8]) -> io::Result<()> {
         let length_bytes = line.len() as u64;
         if self.length_bytes > 0 && self.length_bytes + length_bytes > self.max_bytes {
-            fs::rename(&self.path, older(&self.path))?;
-            self.file = append(&self.path)?;
-            self.length_bytes = 0;
+            self.turn_over()?;
         }
-        self.file.write_all(&line)?;
+        if self.is_torn {
+            self.file.write_all(b"\n")?;
+            self.length_bytes += 1;
+        }
+        self.is_torn = true;
+        self.file.write_all(line)?;
+        self.is_torn = false;
         self.length_bytes += length_bytes;
+        Ok(())
+    }
+
+    /// Begins a new file.
+    fn turn_over(&mut self) -> io::Result<()> {
+        match fs::rename(&self.path, older(&self.path)) {
+            // It was renamed before, and the new file could not be made.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed?,
+        }
+        self.file = append(&self.path)?;
+        self.length_bytes = 0;
+        self.is_torn = false;
         Ok(())
     }
 }
@@ -81,126 +124,27 @@ pub fn now_ns() -> u64 {
     })
 }
 
-/// The records of a journal, the oldest first. The files are untrusted: a guest may have taken the process
-/// over that writes them. A line that is no record is left out.
-#[derive(Debug)]
-pub struct Records {
-    path: PathBuf,
-    /// The file that is read, up to its limit.
-    file: Option<BufReader<io::Take<fs::File>>>,
-    is_older: bool,
-    /// The beginning of a line that is not complete yet.
-    begun: Vec<u8>,
-}
-
-impl Records {
-    /// Opens the journal at `path`, which need not exist.
-    ///
-    /// # Errors
-    /// If a file cannot be opened, or is not a regular one.
-    pub fn open(path: &Path) -> io::Result<Self> {
-        let older = read(&older(path))?;
-        let is_older = older.is_some();
-        Ok(Self {
-            file: match older {
-                Some(file) => Some(file),
-                None => read(path)?,
-            },
-            is_older,
-            path: path.to_owned(),
-            begun: Vec::new(),
-        })
-    }
-
-    /// Returns the next record; `None` if there are no more yet.
-    ///
-    /// # Errors
-    /// If the journal cannot be read.
-    pub fn next_record(&mut self) -> io::Result<Option<Record>> {
-        loop {
-            match self.line()? {
-                Some(line) => {
-                    if let Ok(record) = serde_json::from_slice(&line) {
-                        return Ok(Some(record));
-                    }
-                }
-                None if self.is_older || self.file.is_none() => {
-                    self.is_older = false;
-                    self.begun.clear();
-                    self.file = read(&self.path)?;
-                    if self.file.is_none() {
-                        return Ok(None);
-                    }
-                }
-                None => return Ok(None),
-            }
-        }
-    }
-
-    /// Returns the number that the next question of the sandbox gets.
-    ///
-    /// # Errors
-    /// If the journal cannot be read.
-    pub fn next_id(mut self) -> io::Result<u64> {
-        let mut last = 0;
-        while let Some(record) = self.next_record()? {
-            last = record.event.id().max(last);
-        }
-        Ok(last.saturating_add(1))
-    }
-
-    /// Returns a complete line, or a part of one that is too long; `None` if there is none yet.
-    fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = &mut self.file else {
-            return Ok(None);
-        };
-        let room_bytes = LINE_MAX_BYTES.saturating_sub(self.begun.len() as u64);
-        file.take(room_bytes).read_until(b'\n', &mut self.begun)?;
-        let is_whole = self.begun.ends_with(b"\n") || self.begun.len() as u64 >= LINE_MAX_BYTES;
-        Ok(is_whole.then(|| std::mem::take(&mut self.begun)))
-    }
-}
-
-fn older(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".1");
-    name.into()
-}
-
-/// Opens a file to add to it. A symlink is not followed.
-fn append(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let options = options.append(true).create(true).mode(0o600);
-    options.custom_flags(flags.bits().cast_signed()).open(path)
-}
-
-/// Opens a file to read it; `None` if it does not exist. A symlink is not followed, a FIFO is not waited for.
-fn read(path: &Path) -> io::Result<Option<BufReader<io::Take<fs::File>>>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let mut options = fs::OpenOptions::new();
-    let options = options.read(true).custom_flags(flags.bits().cast_signed());
-    let file = match options.open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !file.metadata()?.is_file() {
-        let message = format!("{} is not a regular file", path.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
-    }
-    Ok(Some(BufReader::new(file.take(2 * FILE_MAX_BYTES))))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Answer, End, Kind, Question, Verdict};
+    use crate::{Answer, End, Kind, Question, Records, Verdict};
 
-    fn asked(id: u64, reason: &str) -> Event {
-        let mut question = Question::new(Kind::Path, "/work/a\n\u{1b}[2J", reason).expect("one");
-        question.id = id;
-        Event::Asked(question.of_process(Some("sh\u{202e}"), Some(0)))
+    fn question(id: u64, reason: &str) -> Question {
+        let question = Question::new(Kind::Path, "/work/a\n\u{1b}[2J", reason).expect("one");
+        question
+            .numbered(id)
+            .of_process(Some("sh\u{202e}"), Some(0))
+    }
+
+    fn ended(id: u64, reason: &str, end: End) -> Event {
+        Event::Ended {
+            question: question(id, reason),
+            end,
+        }
+    }
+
+    fn allowed_now(rule: Option<&str>) -> End {
+        End::Answered(Answer::once(Verdict::Allow, "a user").with_rule(rule))
     }
 
     fn all(path: &Path) -> Vec<Event> {
@@ -212,61 +156,134 @@ mod tests {
         all
     }
 
+    fn texts(path: &Path) -> String {
+        let read = |path: &Path| fs::read_to_string(path).expect("read");
+        read(path) + &read(&allowed(path))
+    }
+
     #[test]
     fn a_journal_is_read_as_it_was_written_and_goes_on_after_a_restart() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("asks.jsonl");
         assert_eq!(all(&path), []);
-        let answer = Answer::once(Verdict::Allow, "a user").with_rule(Some("/a=allow"));
+        let by = || "a user".to_owned();
         let events = [
-            asked(1, "one"),
-            Event::Ended {
-                id: 1,
-                end: End::Answered(answer),
-            },
-            asked(2, "two"),
-            Event::Ended {
-                id: 2,
-                end: End::TimedOut,
-            },
+            Event::Asked(question(1, "one")),
+            ended(1, "one", allowed_now(Some("/a=allow"))),
+            Event::Asked(question(2, "two")),
+            ended(2, "two", End::TimedOut),
+            ended(3, "three", allowed_now(None)),
+            ended(3, "three", End::Undelivered { by: by() }),
+            ended(4, "four", End::Interrupted { by: by() }),
         ];
         for event in &events {
             let mut journal = Journal::open(&path).expect("opened");
             journal.add(event).expect("written");
         }
         assert_eq!(all(&path), events);
-        assert_eq!(
-            Records::open(&path)
-                .expect("opened")
-                .next_id()
-                .expect("read"),
-            3
-        );
-        let text = fs::read_to_string(&path).expect("read");
-        assert_eq!(text.lines().count(), 4, "no text of a guest ends a line");
+        let text = texts(&path);
+        assert_eq!(text.lines().count(), 7, "no text of a guest ends a line");
         assert!(!text.contains('\u{1b}'), "control characters are escaped");
-        assert!(
-            text.contains(
-                r#""event":"ended","id":1,"end":"answered","verdict":"allow","rule":"/a=allow""#
-            ),
-            "{text}"
-        );
+        for part in [
+            r#""event":"ended","id":1,"kind":"path","subject":"/work/a\n\u001b[2J","reason":"one""#,
+            r#""end":"answered","verdict":"allow","rule":"/a=allow","by":"a user""#,
+            r#""end":"interrupted","by":"a user""#,
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
     }
 
     #[test]
-    fn a_journal_is_bounded() {
+    fn a_journal_is_bounded_and_a_flood_pushes_no_allowed_question_out() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("asks.jsonl");
         let mut journal = Journal::with_limit(&path, 10_000).expect("opened");
-        for id in 1..200 {
-            journal
-                .add(&asked(id, &"\0".repeat(1024)))
-                .expect("written");
+        let first = ended(1, "the tests need it", allowed_now(None));
+        journal.add(&first).expect("written");
+        for id in 2..200 {
+            let refused = ended(id, &"\0".repeat(1024), End::NoListener);
+            journal.add(&refused).expect("written");
         }
-        let length = |path: &Path| fs::metadata(path).expect("there").len();
-        assert!(length(&path) <= 10_000 && length(&older(&path)) <= 10_000);
-        let last = all(&path).last().map(Event::id);
-        assert_eq!(last, Some(199));
+        let found = all(&path);
+        assert_eq!(found.first(), Some(&first));
+        assert_eq!(found.last().map(|event| event.question().id), Some(199));
+        for id in 200..400 {
+            let event = ended(id, &"\0".repeat(1024), allowed_now(None));
+            journal.add(&event).expect("written");
+        }
+        for path in [path.clone(), allowed(&path)] {
+            for path in [older(&path), path] {
+                let length_bytes = fs::metadata(&path).expect("there").len();
+                assert!(length_bytes <= 10_000, "{}", path.display());
+            }
+        }
+    }
+
+    #[test]
+    fn a_journal_is_followed_over_the_begin_of_new_files() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("asks.jsonl");
+        let mut journal = Journal::with_limit(&path, 2000).expect("opened");
+        let mut records = Records::open(&path).expect("opened");
+        records.go_on();
+        let mut found = Vec::new();
+        for id in 1..=200 {
+            let end = match id % 3 {
+                0 => allowed_now(None),
+                _ => End::NoListener,
+            };
+            journal.add(&ended(id, "why", end)).expect("written");
+            while let Some(record) = records.next_record().expect("read") {
+                found.push(record.event.question().id);
+            }
+        }
+        assert_eq!(found, (1..=200).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_longest_record_is_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("asks.jsonl");
+        let long = "\u{1}".repeat(crate::SUBJECT_MAX_BYTES);
+        let subject = format!("/{}", &long[1..]);
+        let question = Question::new(Kind::Path, &subject, &long).expect("one");
+        let question = question.of_process(Some(&long), Some(u32::MAX));
+        let answer = Answer::once(Verdict::Allow, &long).with_rule(Some(&long));
+        let event = Event::Ended {
+            question: question.numbered(crate::NUMBER_MAX),
+            end: End::Answered(answer),
+        };
+        let mut journal = Journal::open(&path).expect("opened");
+        journal.add(&event).expect("written");
+        assert_eq!(all(&path), [event]);
+    }
+
+    #[test]
+    fn a_torn_line_takes_no_later_record_with_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("asks.jsonl");
+        for torn in [path.clone(), allowed(&path)] {
+            fs::write(torn, "{\"time_ns\":1,\"ev").expect("written");
+        }
+        let events = [ended(1, "", End::TimedOut), ended(2, "", allowed_now(None))];
+        let mut journal = Journal::open(&path).expect("opened");
+        for event in &events {
+            journal.add(event).expect("written");
+        }
+        assert_eq!(all(&path), events);
+    }
+
+    #[test]
+    fn a_file_that_could_not_be_begun_is_begun_later() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("asks.jsonl");
+        let mut journal = Journal::with_limit(&path, 200).expect("opened");
+        let event = |id| ended(id, "why", End::TimedOut);
+        journal.add(&event(1)).expect("written");
+        // There was no more room after the rename.
+        fs::rename(&path, older(&path)).expect("renamed");
+        journal.add(&event(2)).expect("written");
+        assert_eq!(all(&path), [event(1), event(2)]);
     }
 
     #[test]
@@ -275,20 +292,19 @@ mod tests {
         let path = directory.path().join("asks.jsonl");
         let mut text = b"{}\nnonsense\n\xff\n".to_vec();
         text.extend(vec![b'x'; 200_000]);
-        text.extend(b"\n{\"time_ns\":1,\"event\":\"ended\",\"id\":7,\"end\":\"timed-out\"}\n{\"ti");
+        text.extend(b"\n{\"time_ns\":1,\"event\":\"ended\",\"id\":7,\"kind\":\"path\",");
+        text.extend(b"\"subject\":\"/a\",\"reason\":\"\",\"end\":\"timed-out\"}\n{\"ti");
         fs::write(&path, text).expect("written");
-        assert_eq!(
-            all(&path),
-            [Event::Ended {
-                id: 7,
-                end: End::TimedOut
-            }]
-        );
+        let found = all(&path);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].question().id, 7);
         fs::remove_file(&path).expect("removed");
         std::os::unix::fs::symlink("/etc/passwd", &path).expect("made");
         assert!(Records::open(&path).is_err());
         let mut journal = Journal::open(&path).expect("the symlink is replaced");
-        journal.add(&asked(1, "")).expect("written");
+        journal
+            .add(&Event::Asked(question(1, "")))
+            .expect("written");
         assert_eq!(all(&path).len(), 1);
     }
 }

@@ -9,6 +9,9 @@ pub const REASON_MAX_BYTES: usize = 1024;
 /// The longest name of a process, in bytes; the rest of a longer one is dropped.
 pub const PROCESS_MAX_BYTES: usize = 64;
 
+/// The largest number of a question. JavaScript does not read larger ones exactly.
+pub const NUMBER_MAX: u64 = (1 << 53) - 1;
+
 /// The kinds of questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,7 +37,7 @@ impl Kind {
 /// A question of a guest. Its texts are the guest's, and may have any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The number of the question in the life of the sandbox; 0 before a queue has taken it.
+    /// The number of the question in the life of the sandbox; 0 before it has got one.
     pub id: u64,
     /// The kind, which says what the subject is.
     pub kind: Kind,
@@ -100,6 +103,13 @@ impl Question {
             process: None,
             uid: None,
         })
+    }
+
+    /// Gives the question its number.
+    #[must_use]
+    pub fn numbered(mut self, id: u64) -> Self {
+        self.id = id;
+        self
     }
 
     /// Adds the process that asks, as far as it is known.

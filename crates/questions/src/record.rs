@@ -18,10 +18,12 @@ pub struct Record {
 pub enum Event {
     /// A process asked.
     Asked(Question),
-    /// The question ended.
+    /// A client answered, or the question ended without an answer. A question that is allowed and then not
+    /// delivered has two such events.
     Ended {
-        /// The question's number.
-        id: u64,
+        /// The whole question: the record of its beginning may be missing.
+        #[serde(flatten)]
+        question: Question,
         /// The way in which it ended.
         #[serde(flatten)]
         end: End,
@@ -29,12 +31,23 @@ pub enum Event {
 }
 
 impl Event {
-    /// Returns the number of the question.
+    /// Returns the question that the event is about.
     #[must_use]
-    pub const fn id(&self) -> u64 {
+    pub const fn question(&self) -> &Question {
         match self {
-            Self::Asked(question) => question.id,
-            Self::Ended { id, .. } => *id,
+            Self::Asked(question) | Self::Ended { question, .. } => question,
         }
+    }
+
+    /// Returns true if a client answered.
+    #[must_use]
+    pub fn is_of_client(&self) -> bool {
+        matches!(self, Self::Ended { end, .. } if end.is_of_client())
+    }
+
+    /// Returns true if a client allowed what was asked for.
+    #[must_use]
+    pub fn was_allowed(&self) -> bool {
+        matches!(self, Self::Ended { end, .. } if end.was_allowed())
     }
 }

@@ -325,11 +325,15 @@ impl Log {
         Ok(batch)
     }
 
-    /// Lets a log of text that was limited to its end go on. Returns true if there may be more.
+    /// Lets a log that was limited to its end go on. Returns true if there may be more.
     fn continues(&mut self) -> bool {
         match &mut self.source {
             Source::Text(log) if self.options.follow && !log.goes_on() => {
                 log.go_on();
+                true
+            }
+            Source::Asks(records) if self.options.follow && !records.goes_on() => {
+                records.go_on();
                 true
             }
             Source::Text(_) | Source::Output(_) | Source::Asks(_) => false,
@@ -409,6 +413,27 @@ mod tests {
 
     use super::*;
     use crate::testing::stopped_sandbox;
+
+    #[tokio::test]
+    async fn questions_are_followed_into_a_new_file_of_the_journal() {
+        let (_home, sandbox) = stopped_sandbox().await;
+        let stored = sandbox.handle().stored();
+        std::fs::create_dir_all(stored.files.written()).expect("made");
+        let mut journal = questions::Journal::open(&stored.files.asks()).expect("opened");
+        let mut options = LogOptions::default();
+        (options.follow, options.source) = (true, LogSource::Asks);
+        let mut log = Log::open(stored, options).expect("opened");
+        let reason = "\0".repeat(questions::REASON_MAX_BYTES);
+        // Each file takes fewer than 100 of these.
+        for id in 1..250 {
+            let question = questions::Question::new(questions::Kind::Path, "/work/.env", &reason);
+            let question = question.expect("one").numbered(id);
+            let event = questions::Event::Asked(question);
+            journal.add(&event).expect("written");
+            let batch = log.batch().expect("read");
+            assert_eq!(batch.records.len(), 1, "question {id}");
+        }
+    }
 
     #[tokio::test]
     async fn a_cancelled_wait_for_a_record_loses_none() {

@@ -1,7 +1,7 @@
 //! Questions of the guest, their answers, and rules of staged directories that change while it runs.
 
-use msb_agent_protocol::v1::{AnswerKind, QuestionEvent as Event, question_event};
-use msb_agent_protocol::{Client, Streaming};
+use msb_agent_protocol::v1::{AnswerKind, question_event};
+use msb_agent_protocol::{Client, QuestionEvents};
 use msb_runtime::RuleState;
 use msb_sandbox_files::{Permission, allow};
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,27 @@ pub enum QuestionEvent {
     },
     /// All questions that waited before were told; the others come as they are asked.
     Listening,
+}
+
+impl QuestionEvent {
+    fn from_protocol(event: question_event::Event) -> Self {
+        match event {
+            question_event::Event::Asked(asked) => Self::Asked(Question {
+                id: asked.id,
+                kind: "path".to_owned(),
+                subject: asked.subject,
+                reason: asked.reason,
+                process: asked.process,
+                uid: asked.uid,
+            }),
+            question_event::Event::Ended(ended) => Self::Ended {
+                id: ended.id,
+                allowed: ended.is_allowed,
+                text: ended.text,
+            },
+            question_event::Event::Listening(_) => Self::Listening,
+        }
+    }
 }
 
 /// An answer to a question.
@@ -105,40 +126,27 @@ pub struct Allowed {
 /// The questions of a sandbox. While a value of this type lives, processes of the guest can ask.
 #[derive(Debug)]
 pub struct Questions {
-    events: Mutex<Streaming<Event>>,
+    events: Mutex<QuestionEvents>,
     /// The connection that the events come over.
     _client: Client,
 }
 
 impl Questions {
-    /// Returns the next event; `None` once the sandbox has ended. Questions that wait already come first.
-    pub async fn next(&self) -> Option<QuestionEvent> {
+    /// Returns the next event; `None` once the sandbox has ended. Questions that wait already come first. A caller
+    /// that is slow misses no open question, and no end of one that it has seen.
+    ///
+    /// # Errors
+    /// [`InternalError`](crate::ErrorKind::InternalError) if the sandbox's process does not answer, as if it were
+    /// stopped.
+    pub async fn next(&self) -> Result<Option<QuestionEvent>, Error> {
         let mut events = self.events.lock().await;
-        // The connection ends with the machine.
-        while let Ok(Some(event)) = events.message().await {
-            match event.event {
-                Some(question_event::Event::Asked(asked)) => {
-                    return Some(QuestionEvent::Asked(Question {
-                        id: asked.id,
-                        kind: "path".to_owned(),
-                        subject: asked.subject,
-                        reason: asked.reason,
-                        process: asked.process,
-                        uid: asked.uid,
-                    }));
-                }
-                Some(question_event::Event::Ended(ended)) => {
-                    return Some(QuestionEvent::Ended {
-                        id: ended.id,
-                        allowed: ended.is_allowed,
-                        text: ended.text,
-                    });
-                }
-                Some(question_event::Event::Listening(_)) => return Some(QuestionEvent::Listening),
-                None => {}
+        while let Some(event) = events.next().await? {
+            // A later msb may have events that this one does not know.
+            if let Some(event) = event.event {
+                return Ok(Some(QuestionEvent::from_protocol(event)));
             }
         }
-        None
+        Ok(None)
     }
 }
 
@@ -150,7 +158,7 @@ impl Sandbox {
     ///
     /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
     /// let questions = sandbox.questions().await?;
-    /// while let Some(event) = questions.next().await {
+    /// while let Some(event) = questions.next().await? {
     ///     if let QuestionEvent::Asked(question) = event {
     ///         println!("{}: {}", question.subject, question.reason);
     ///         sandbox.answer(question, QuestionAnswer::allow()).await?;
@@ -173,51 +181,60 @@ impl Sandbox {
         })
     }
 
-    /// Answers a question. With a yes, the host's files at the path are copied into the sandbox first. Returns
-    /// false if there was another answer before, or the question has ended.
+    /// Answers a question. With a yes, the host's files at the path are copied into the sandbox first, however long
+    /// that takes. Returns false if there was another answer before, or the question has ended.
     ///
     /// # Errors
-    /// As [`allow`](Self::allow). The question is denied then.
+    /// As [`allow`](Self::allow). The question is denied then. [`InternalError`](crate::ErrorKind::InternalError) if
+    /// the program was stopped meanwhile, so that the question was denied before the files were in the sandbox.
     pub fn answer(&self, question: Question, answer: QuestionAnswer) -> Operation<bool> {
         let sandbox = self.clone();
-        self.run(|handle| async move {
-            let mut client = handle.stored().connect_supervisor().await?;
-            let by = if answer.by.is_empty() {
-                "SDK"
-            } else {
-                &answer.by
-            };
-            let state = if answer.allow {
-                RuleState::Allow
-            } else {
-                RuleState::Hide
-            };
-            let rule = answer
-                .always
-                .then(|| format!("{}={state}", question.subject));
-            let mut step = async |kind| {
-                let step = client.answer_question(question.id, kind, by, rule.as_deref());
-                step.await.map_err(Error::from)
-            };
-            let path = question.subject.as_bytes().to_vec();
-            if !answer.allow {
-                let counts = step(AnswerKind::Deny).await?;
-                if counts && answer.always {
-                    sandbox.permit(path, state, true).await?;
+        // Without its caller the copy goes on, and so does its answer.
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                let mut client = handle.stored().connect_supervisor().await?;
+                let delivering = client.clone();
+                let by = if answer.by.is_empty() {
+                    "SDK"
+                } else {
+                    &answer.by
+                };
+                let state = if answer.allow {
+                    RuleState::Allow
+                } else {
+                    RuleState::Hide
+                };
+                let id = question.id;
+                let rule = answer
+                    .always
+                    .then(|| format!("{}={state}", question.subject));
+                let mut step = async |kind| {
+                    let step = client.answer_question(id, kind, by, rule.as_deref());
+                    step.await.map_err(Error::from)
+                };
+                let path = question.subject.as_bytes().to_vec();
+                if !answer.allow {
+                    let counts = step(AnswerKind::Deny).await?;
+                    if counts && answer.always {
+                        sandbox.permit(path, state, true).await?;
+                    }
+                    return Ok(counts);
                 }
-                return Ok(counts);
-            }
-            if !step(AnswerKind::Allow).await? {
-                return Ok(false);
-            }
-            match sandbox.permit(path, state, answer.always).await {
-                Ok(_) => step(AnswerKind::Delivered).await,
-                Err(error) => {
-                    step(AnswerKind::Undelivered).await?;
-                    Err(error)
+                if !step(AnswerKind::Allow).await? {
+                    return Ok(false);
                 }
-            }
-        })
+                let permitted = sandbox.permit(path, state, answer.always);
+                if let Err(error) = delivering.delivering(id, permitted).await {
+                    // Without the supervisor the machine has ended.
+                    let _ = step(AnswerKind::Undelivered).await;
+                    return Err(error);
+                }
+                if !step(AnswerKind::Delivered).await? {
+                    let message = format!("question {id} was denied before its files were let in");
+                    return Err(Error::internal(message));
+                }
+                Ok(true)
+            })
     }
 
     /// Gives a path in a staged directory another state, and keeps the rule. If the sandbox runs and the path

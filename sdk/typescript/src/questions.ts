@@ -41,7 +41,7 @@ export class Answering implements AsyncDisposable {
     return answering;
   }
 
-  /** Settles once the sandbox has ended, or this is closed; fails with the error of the function. */
+  /** Settles once the sandbox has ended, or this is closed; fails with an error of the function or the connection. */
   get ended(): Promise<void> {
     return this.#ended;
   }
@@ -60,9 +60,14 @@ export class Answering implements AsyncDisposable {
   async #attendAll(): Promise<void> {
     try {
       for (;;) {
-        // It fails once it is closed.
         const { signal } = this.#closing;
-        const event = await this.#questions.value<Event | null>("next", {}, { signal }).catch(() => null);
+        const event = await this.#questions.value<Event | null>("next", {}, { signal }).catch((error: unknown) => {
+          // It fails once it is closed.
+          if (signal.aborted) {
+            return null;
+          }
+          throw error;
+        });
         if (event === null || signal.aborted) {
           return;
         }

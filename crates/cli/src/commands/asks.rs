@@ -41,10 +41,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let events = sandbox.questions().await?;
     let is_asked = terminal::stdin_is_terminal() && terminal::stderr_is_terminal();
     if is_asked && arguments.format == Format::Table {
-        questions::answer_all(&sandbox, &events, BY_ASKS).await;
+        questions::answer_all(&sandbox, &events, BY_ASKS).await?;
         return Ok(0);
     }
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().await? {
         let line = match arguments.format {
             Format::Json => output::json_line(&event)?,
             Format::Table => match line(&event) {
@@ -81,7 +81,7 @@ async fn answer_all(sandbox: &Sandbox, answers: &[Answer]) -> Outcome {
 async fn waiting(sandbox: &Sandbox) -> Result<Vec<Question>, Failure> {
     let events = sandbox.questions().await?;
     let mut waiting = Vec::new();
-    while let Some(QuestionEvent::Asked(question)) = events.next().await {
+    while let Some(QuestionEvent::Asked(question)) = events.next().await? {
         waiting.push(question);
     }
     Ok(waiting)

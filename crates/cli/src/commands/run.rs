@@ -6,7 +6,7 @@ use msb_sdk::{Mount, MountKind, RuleState, Sandbox, SandboxOptions};
 use super::create::{self, SandboxArguments};
 use super::machine::MachineArguments;
 use super::{Context, attach};
-use msb_terminal::failure::Outcome;
+use msb_terminal::failure::{Failure, Outcome};
 use msb_terminal::questions::{self, BY_RUN};
 use msb_terminal::{output, terminal};
 
@@ -120,8 +120,10 @@ impl Asks {
             }
             Self::Here => {
                 // Without the connection other clients may answer.
-                if let Ok(events) = sandbox.questions().await {
-                    questions::answer_all(sandbox, &events, BY_RUN).await;
+                if let Ok(events) = sandbox.questions().await
+                    && let Err(error) = questions::answer_all(sandbox, &events, BY_RUN).await
+                {
+                    output::notice(&Failure::from(error).line());
                 }
             }
         }

@@ -60,7 +60,8 @@ async fn next(
     let Some(events) = questions.open() else {
         return Ok(Answer::empty());
     };
-    match questions.unless_closed(events.next()).await.flatten() {
+    let next = questions.unless_closed(events.next()).await;
+    match next.transpose()?.flatten() {
         Some(event) => Answer::with_value(&event),
         None => Ok(Answer::empty()),
     }

@@ -4,7 +4,7 @@ mod answer;
 mod prompt;
 
 use msb_sdk::Question;
-use questions::{Answer as Given, End, Event};
+use questions::{End, Event, Question as Recorded};
 
 pub use answer::Answer;
 pub use prompt::answer_all;
@@ -31,34 +31,66 @@ pub fn asked(question: &Question) -> String {
     line
 }
 
-/// Returns the text of an event of the journal, on one line.
+/// Returns the text of an event of the journal, on one line. What msb says comes before the guest's own words.
 pub fn recorded(event: &Event) -> String {
     match event {
-        Event::Asked(question) => {
-            let process = question.process.as_deref().unwrap_or("a process");
-            let mut text = format!(
-                "{} {} asks for {}",
-                question.id,
-                printable(process),
-                printable(&question.subject)
-            );
-            if !question.reason.is_empty() {
-                text.push_str(&format!(": {}", printable(&question.reason)));
+        Event::Asked(question) => format!("{} {}", question.id, words(question)),
+        Event::Ended { question, end } => {
+            let mut text = format!("{} {}", question.id, end.for_guest());
+            if let End::Answered(answer) = end {
+                text.push_str(&format!(" by {}", printable(&answer.by)));
+                if let Some(rule) = &answer.rule {
+                    text.push_str(&format!(", and {}", printable(rule)));
+                }
             }
+            text.push_str(&format!(" ({})", words(question)));
             text
         }
-        Event::Ended { id, end } => {
-            let by = match end {
-                End::Answered(answer) => format!(" by {}", printable(&answer.by)),
-                _ => String::new(),
-            };
-            let rule = match end {
-                End::Answered(Given {
-                    rule: Some(rule), ..
-                }) => format!(", and {}", printable(rule)),
-                _ => String::new(),
-            };
-            format!("{id} {}{by}{rule}", end.for_guest())
+    }
+}
+
+/// Returns the words of a question of the journal.
+fn words(question: &Recorded) -> String {
+    let process = question.process.as_deref().unwrap_or("a process");
+    let mut words = format!(
+        "{} asks for {}",
+        printable(process),
+        printable(&question.subject)
+    );
+    if !question.reason.is_empty() {
+        words.push_str(&format!(": {}", printable(&question.reason)));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use questions::{Answer, Kind, Verdict};
+
+    use super::*;
+
+    #[test]
+    fn one_record_of_an_end_says_what_was_asked_for_and_who_answered() {
+        let question = Recorded::new(Kind::Path, "/work/.env", "tests\n4 allowed");
+        let question = question.expect("one").numbered(3);
+        let answer = Answer::once(Verdict::Allow, BY_ASKS).with_rule(Some("/.env=allow"));
+        let by = BY_ASKS.to_owned();
+        let words = "a process asks for /work/.env: tests\\n4 allowed";
+        for (end, expected) in [
+            (
+                End::Answered(answer),
+                "allowed by msb asks, and /.env=allow",
+            ),
+            (End::TooMany, "denied: too many questions are open"),
+            (
+                End::Interrupted { by },
+                "denied: the copy of the file into the sandbox was interrupted",
+            ),
+        ] {
+            let question = question.clone();
+            let text = recorded(&Event::Ended { question, end });
+            assert_eq!(text, format!("3 {expected} ({words})"));
         }
+        assert_eq!(recorded(&Event::Asked(question)), format!("3 {words}"));
     }
 }

@@ -213,9 +213,15 @@ fn recorded(env: &TestEnv) -> Result<()> {
         ensure!(text.contains(part), "{part}: {text}");
     }
     let lines = output(env, &["logs", "--source", "asks", "--format", "json", NAME])?;
+    let mut allowed = Vec::new();
     for line in lines.lines() {
         schema::judge("logs-asks", line)?;
+        let record: Value = serde_json::from_str(line)?;
+        if record["verdict"] == "allow" && record["subject"] == "/work/.env" {
+            allowed.push(record["reason"].clone());
+        }
     }
+    ensure!(allowed == ["the tests need it"], "{allowed:?}");
     Ok(())
 }
 

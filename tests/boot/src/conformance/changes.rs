@@ -59,7 +59,7 @@ pub(super) async fn ask(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepE
     };
     let questions = sandbox.questions().await?;
     let answered = async {
-        while let Some(event) = questions.next().await {
+        while let Some(event) = questions.next().await? {
             if let QuestionEvent::Asked(question) = event {
                 sandbox.answer(question.clone(), answer).await?;
                 return Ok(question);
