@@ -11,7 +11,7 @@ use msb_patches::{NewFile, OwnMounts, PatchError, Patched, Patches};
 use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
-use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged};
+use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged, with_native_root};
 use crate::{Home, NativeRootError, native_root};
 
 /// A failure to write an upper disk.
@@ -99,15 +99,21 @@ pub(crate) fn write(
     }
 }
 
-/// Writes the disk of a sandbox with a native root.
+/// Writes the disk of a sandbox with a native root, and the directories of the staged ones beside that.
 pub(crate) fn write_native(
     home: &Home,
     sandbox: &Sandbox,
     image: &StoredImage,
     patches: &Patches,
+    staged: &[Metadata],
 ) -> Result<(), UpperError> {
     let tree = read_image(image, Image::read_tree)?;
-    native_root::write(home, sandbox, image, tree, patches)
+    let root = native_root::files(tree, &sandbox.spec, patches)?;
+    let mut tree = with_native_root(root);
+    add_staged(&mut tree, staged.len(), |number, tree| {
+        tree.add(Inode::directory(rootfs_view::stored(&staged[number])))
+    });
+    native_root::write(home, sandbox, image, &tree)
 }
 
 fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
