@@ -240,32 +240,21 @@ impl<'a> Discarding<'a> {
         home: &Home,
         layer: impl FnOnce(&mut Tree<DiskFile>) -> Result<InodeId, DiscardError>,
     ) -> Result<NewUpper, DiscardError> {
-        if self.sandbox.spec.native_root {
-            return self.with_native_root(root.disks());
-        }
-        let mut upper = Tree::new(Metadata::directory(0o755));
-        self.add_root(&mut upper, home, layer)?;
-        Ok(NewUpper::new(upper))
-    }
-
-    /// Adds to the tree of an upper disk what the root's overlay needs. `layer` adds the upper directory.
-    fn add_root(
-        &self,
-        upper: &mut Tree<DiskFile>,
-        home: &Home,
-        layer: impl FnOnce(&mut Tree<DiskFile>) -> Result<InodeId, DiscardError>,
-    ) -> Result<(), DiscardError> {
-        let directory = layer(upper)?;
-        let work = upper.add(Inode::directory(Metadata::directory(0o700)));
-        let mut made = vec![("upper", directory), ("work", work)];
+        let mut upper = if self.sandbox.spec.native_root {
+            self.with_native_root(root.disks())?
+        } else {
+            let mut tree = Tree::new(Metadata::directory(0o755));
+            let directory = layer(&mut tree)?;
+            let work = tree.add(Inode::directory(Metadata::directory(0o700)));
+            name_at_top(&mut tree, "upper", directory);
+            name_at_top(&mut tree, "work", work);
+            NewUpper::new(tree)
+        };
         if let Some(hosts) = self.added_hosts(home)? {
-            made.push(("hosts", upper.add(DiskFile::inode(hosts))));
+            let hosts = upper.tree.add(DiskFile::inode(hosts));
+            name_at_top(&mut upper.tree, "hosts", hosts);
         }
-        for (name, id) in made {
-            let name = Name::new(name.as_bytes()).expect("a plain word");
-            upper.link(upper.root(), name, id);
-        }
-        Ok(())
+        Ok(upper)
     }
 
     fn diff_error(&self, source: DiffError) -> DiscardError {
@@ -288,6 +277,12 @@ impl<'a> Discarding<'a> {
             source,
         })
     }
+}
+
+/// Names a file of the root directory of an upper disk.
+fn name_at_top(upper: &mut Tree<DiskFile>, name: &str, id: InodeId) {
+    let name = Name::new(name.as_bytes()).expect("a plain word");
+    upper.link(upper.root(), name, id);
 }
 
 /// Adds a directory to the tree of a new upper disk, without a name.

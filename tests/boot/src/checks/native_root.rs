@@ -128,7 +128,8 @@ pub(super) fn has_staged_directories(env: &TestEnv) -> Result<()> {
     fs::write(project.join("old.txt"), "old\n")?;
     let mount = format!("{}:/work:staged", project.display());
     let _ = remove(env, STAGED_FORK);
-    start(env, STAGED, &["--native-root", "-v", &mount])?;
+    let own = ["--native-root", "-v", &mount, "--add-host", "db:10.0.0.1"];
+    start(env, STAGED, &own)?;
     let script = "set -e; cd /work; find . | sort; cat src/main.rs old.txt; ! ls / | grep -e upper -e staged";
     let expected = ".\n./old.txt\n./src\n./src/main.rs\none\nold\n";
     ensure!(guest(env, STAGED, script)? == expected, "the first files");
@@ -153,8 +154,10 @@ pub(super) fn has_staged_directories(env: &TestEnv) -> Result<()> {
     expect_changes(env, STAGED, left)?;
     expect_clean(env, STAGED)?;
     restart(env, STAGED)?;
-    let script = "set -e; cat /work/src/main.rs /srv/own; test ! -e /work/new.txt";
-    ensure!(guest(env, STAGED, script)? == "two\nroot\n", "a discard");
+    let script =
+        "set -e; cat /work/src/main.rs /srv/own; test ! -e /work/new.txt; grep -c db$ /etc/hosts";
+    let found = guest(env, STAGED, script)?;
+    ensure!(found == "two\nroot\n1\n", "a discard: {found}");
     ensure!(guest(env, STAGED, DIGEST)? == programs, "the image's files");
 
     told(env, &["rollback", &format!("{STAGED}@begun")])?;
