@@ -57,7 +57,7 @@ impl SandboxAtRest {
             source,
         };
         // Before a running guest is frozen.
-        sandbox.check_has_overlay()?;
+        sandbox.check_has_changes()?;
         let running = || AtRestError::Running {
             name: sandbox.spec.name.clone(),
         };

@@ -24,7 +24,9 @@ use compare::{Rebased, rebase};
 pub use error::RestageError;
 
 use crate::diff::DiskSide;
-use crate::discard::{BaseTree, Discarded, Discarding, DiskFile, Taken, WantedContent, wanted};
+use crate::discard::{
+    BaseTree, Discarded, Discarding, DiskFile, NewUpper, Taken, WantedContent, wanted,
+};
 use crate::disks::{DiskReader, Disks, Lower, OpenUpper, open_file};
 
 /// A change of the host that a sandbox sees once its directories are staged anew.
@@ -162,14 +164,14 @@ impl<'a> Restaging<'a> {
         })
     }
 
-    /// Returns the tree of the new upper disk: the root as it is, and the sandbox's changes over the new image.
+    /// Returns the content of the new upper disk: the root as it is, and the sandbox's changes over the new image.
     fn rebased_upper(
         &self,
         root: &DiskSide,
         (now, new): (&DiskSide, &DiskSide),
         rebased: &Rebased,
         home: &Home,
-    ) -> Result<Tree<DiskFile>, RestageError> {
+    ) -> Result<NewUpper, RestageError> {
         let origins = origins(now, new);
         let origin = |id: InodeId| Origin {
             is_upper: true,

@@ -314,6 +314,10 @@ const OF_DISK: &[Check] = &[
         "a native root has the image's files, and one changed byte takes few blocks",
         native_root::booted,
     ),
+    (
+        "a native root has staged directories",
+        native_root::has_staged_directories,
+    ),
 ];
 
 /// Returns the checks as tests.
