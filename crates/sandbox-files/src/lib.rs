@@ -15,6 +15,8 @@ mod disks;
 mod files;
 #[cfg(test)]
 mod fixture;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod restage;
 
 pub use allow::{AllowError, Allowed, Permission, allow};
