@@ -26,6 +26,7 @@
 
 mod answer;
 mod journal;
+mod kind;
 mod question;
 mod queue;
 mod record;
@@ -33,8 +34,9 @@ mod text;
 
 pub use answer::{Answer, End, Verdict};
 pub use journal::{FILE_MAX_BYTES, Journal, Records, now_ns};
+pub use kind::{Kind, NotAPath};
 pub use question::{
-    InvalidQuestion, Kind, PROCESS_MAX_BYTES, Question, REASON_MAX_BYTES, SUBJECT_MAX_BYTES,
+    InvalidQuestion, PROCESS_MAX_BYTES, Question, REASON_MAX_BYTES, SUBJECT_MAX_BYTES,
 };
 pub use queue::{ANSWER_TIMEOUT, Closed, DELIVERY_TIMEOUT, NotOpen, OPEN_MAX, Queue};
 pub use record::{Event, Record};

@@ -1,9 +1,12 @@
 //! Questions of the guest, their answers, and rules of staged directories that change while it runs.
 
-use msb_agent_protocol::v1::{AnswerKind, QuestionEvent as Event, question_event};
+use msb_agent_protocol::v1::{
+    AnswerKind, Question as Shown, QuestionEvent as Event, question_event,
+};
 use msb_agent_protocol::{Client, Streaming};
 use msb_runtime::RuleState;
 use msb_sandbox_files::{Permission, allow};
+use questions::Kind;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -16,7 +19,7 @@ use crate::{Error, Operation, Sandbox, Text};
 pub struct Question {
     /// The number of the question in the life of the sandbox.
     pub id: u64,
-    /// The kind: `path`.
+    /// The kind: `path`, or `network` or `unknown` of a newer machine, which can only be denied.
     pub kind: String,
     /// The path in the sandbox that the process asks for.
     pub subject: String,
@@ -118,14 +121,7 @@ impl Questions {
         while let Ok(Some(event)) = events.message().await {
             match event.event {
                 Some(question_event::Event::Asked(asked)) => {
-                    return Some(QuestionEvent::Asked(Question {
-                        id: asked.id,
-                        kind: "path".to_owned(),
-                        subject: asked.subject,
-                        reason: asked.reason,
-                        process: asked.process,
-                        uid: asked.uid,
-                    }));
+                    return Some(QuestionEvent::Asked(question(asked)));
                 }
                 Some(question_event::Event::Ended(ended)) => {
                     return Some(QuestionEvent::Ended {
@@ -177,10 +173,15 @@ impl Sandbox {
     /// false if there was another answer before, or the question has ended.
     ///
     /// # Errors
-    /// As [`allow`](Self::allow). The question is denied then.
+    /// As [`allow`](Self::allow). The question is denied then. It stays open with
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a path is to be let in, or a rule kept, and the
+    /// question is of another kind.
     pub fn answer(&self, question: Question, answer: QuestionAnswer) -> Operation<bool> {
         let sandbox = self.clone();
         self.run(|handle| async move {
+            if answer.allow || answer.always {
+                Kind::check_path(&question.kind)?;
+            }
             let mut client = handle.stored().connect_supervisor().await?;
             let by = if answer.by.is_empty() {
                 "SDK"
@@ -255,5 +256,40 @@ impl Sandbox {
                     present: texts(allowed.present),
                 })
             })
+    }
+}
+
+/// Returns a question as the machine shows it.
+fn question(shown: Shown) -> Question {
+    Question {
+        id: shown.id,
+        kind: shown.kind().word().to_owned(),
+        subject: shown.subject,
+        reason: shown.reason,
+        process: shown.process,
+        uid: shown.uid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_agent_protocol::v1::QuestionKind;
+
+    use super::*;
+
+    #[test]
+    fn a_question_has_the_kind_that_the_machine_gave_it() {
+        let network = QuestionKind::Network.into();
+        for (kind, expected) in [
+            (1, "path"),
+            (network, Kind::Network.as_str()),
+            (99, "unknown"),
+        ] {
+            let shown = Shown {
+                kind,
+                ..Shown::default()
+            };
+            assert_eq!(question(shown).kind, expected);
+        }
     }
 }
