@@ -155,7 +155,7 @@ impl Questions {
         let closed = match request.kind() {
             AnswerKind::Deny => state.queue.answer(id, answer).map(Some),
             AnswerKind::Allow => {
-                let now = Instant::now();
+                let now = now();
                 state.queue.allow_later(id, answer, now).map(|()| None)
             }
             AnswerKind::Delivered => state.queue.deliver(id, true).map(Some),
@@ -186,7 +186,7 @@ impl State {
             let question = self.queue.number(question);
             return self.refuse(question, token, End::NoListener);
         }
-        match self.queue.ask(question, token, Instant::now()) {
+        match self.queue.ask(question, token, now()) {
             Ok(question) => {
                 let question = question.clone();
                 self.show(&event(asked(&question)));
@@ -209,7 +209,7 @@ impl State {
     }
 
     fn expire(&mut self) {
-        let ended = self.queue.expire(Instant::now());
+        let ended = self.queue.expire(now());
         self.end_all(ended);
     }
 
@@ -280,6 +280,11 @@ impl Limited {
     }
 }
 
+/// Returns this moment by the clock of the runtime's timers, which a test can move.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
 const fn event(event: question_event::Event) -> QuestionEvent {
     QuestionEvent { event: Some(event) }
 }
@@ -301,6 +306,8 @@ fn asked(question: &Question) -> question_event::Event {
     })
 }
 
+#[cfg(test)]
+mod agent_tests;
 #[cfg(test)]
 mod tests {
     use tokio_stream::StreamExt as _;
