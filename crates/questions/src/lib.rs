@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod answering;
 mod journal;
 mod kind;
 mod question;
@@ -33,6 +34,7 @@ mod record;
 mod text;
 
 pub use answer::{Answer, End, Verdict};
+pub use answering::{Answering, Panic, called};
 pub use journal::{FILE_MAX_BYTES, Journal, Records, now_ns};
 pub use kind::{Kind, NotAPath};
 pub use question::{

@@ -77,6 +77,7 @@ pub use msb_sandbox_model::{
     SysctlError, Sysctls, UndoLimit,
 };
 
+pub use ::questions::Answering;
 pub use apply::{
     Applied, AppliedChange, AppliedDirectory, ApplyChoice, ApplyOptions, ApplyPlan, MarkedChange,
     PlannedChange, RefusedChange, TextHunk,

@@ -6,7 +6,7 @@ use msb_agent_protocol::v1::{
 use msb_agent_protocol::{Client, Streaming};
 use msb_runtime::RuleState;
 use msb_sandbox_files::{Permission, allow};
-use questions::Kind;
+use questions::{Answering, Kind, called};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -139,22 +139,35 @@ impl Questions {
 }
 
 impl Sandbox {
-    /// Listens for questions of the running sandbox's processes. They are denied while no client listens.
+    /// Answers the questions of the running sandbox's processes with a function, which must not block, until the
+    /// result is dropped. If the function panics, its question is denied, and [`Answering::ended`] panics, too.
     ///
-    /// ```no_run
-    /// use msb_sdk::{QuestionAnswer, QuestionEvent};
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let questions = sandbox.questions().await?;
-    /// while let Some(event) = questions.next().await {
-    ///     if let QuestionEvent::Asked(question) = event {
-    ///         println!("{}: {}", question.subject, question.reason);
-    ///         sandbox.answer(question, QuestionAnswer::allow()).await?;
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// # Errors
+    /// [`NotRunning`](crate::ErrorKind::NotRunning).
+    pub fn on_ask<F>(&self, mut on_ask: F) -> Operation<Answering>
+    where
+        F: FnMut(&Question) -> QuestionAnswer + Send + 'static,
+    {
+        let (sandbox, opening) = (self.clone(), self.questions());
+        Operation::new(async move {
+            let events = opening.await?;
+            Ok(Answering::begin(async move {
+                while let Some(event) = events.next().await {
+                    if let QuestionEvent::Asked(question) = event {
+                        let (answer, panic) = called(&mut on_ask, &question);
+                        // A file that cannot be let in is denied.
+                        let _ = sandbox.answer(question, answer).await;
+                        if let Some(panic) = panic {
+                            std::panic::resume_unwind(panic);
+                        }
+                    }
+                }
+            }))
+        })
+    }
+
+    /// Listens for questions of the running sandbox's processes, to [answer](Self::answer) them one by one. They are
+    /// denied while no client listens.
     ///
     /// # Errors
     /// [`NotRunning`](crate::ErrorKind::NotRunning).
