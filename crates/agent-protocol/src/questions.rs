@@ -7,7 +7,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
 use crate::v1::{
-    AnswerKind, AnswerQuestionRequest, AskEvent, AskInput, QuestionEvent, WatchQuestionsRequest,
+    AnswerKind, AnswerQuestionRequest, AskEvent, AskInput, QuestionEvent, QuestionKind,
+    WatchQuestionsRequest,
 };
 use crate::{Client, ClientError};
 
@@ -18,6 +19,18 @@ const DELIVERY_INTERVAL: Duration = Duration::from_secs(20);
 /// The events of questions, as the supervisor reports them.
 #[derive(Debug)]
 pub struct QuestionEvents(Streaming<QuestionEvent>);
+
+impl QuestionKind {
+    /// Returns the word that the kind has in text and in JSON; `unknown` for a kind of a newer machine.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Network => "network",
+            Self::Unknown => "unknown",
+        }
+    }
+}
 
 impl Client {
     /// Receives what processes of the guest ask. The answers are taken from `inputs`. Each event is the guest's

@@ -26,8 +26,10 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod answering;
 mod files;
 mod journal;
+mod kind;
 mod lines;
 mod outbox;
 mod question;
@@ -37,12 +39,13 @@ mod records;
 mod text;
 
 pub use answer::{Answer, End, Verdict};
+pub use answering::{Answering, Panic, called};
 pub use files::FILE_MAX_BYTES;
 pub use journal::{Journal, now_ns};
+pub use kind::{Kind, NotAPath};
 pub use outbox::{News, Outbox};
 pub use question::{
-    InvalidQuestion, Kind, NUMBER_MAX, PROCESS_MAX_BYTES, Question, REASON_MAX_BYTES,
-    SUBJECT_MAX_BYTES,
+    InvalidQuestion, NUMBER_MAX, PROCESS_MAX_BYTES, Question, REASON_MAX_BYTES, SUBJECT_MAX_BYTES,
 };
 pub use queue::{ANSWER_TIMEOUT, Closed, DELIVERY_TIMEOUT, NotOpen, OPEN_MAX, Queue};
 pub use record::{Event, Record};

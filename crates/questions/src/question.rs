@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Kind;
 use crate::text::beginning;
 
 /// The longest subject, in bytes. A path of Linux has at most as many.
@@ -11,28 +12,6 @@ pub const PROCESS_MAX_BYTES: usize = 64;
 
 /// The largest number of a question. JavaScript does not read larger ones exactly.
 pub const NUMBER_MAX: u64 = (1 << 53) - 1;
-
-/// The kinds of questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Kind {
-    /// A process asks for a path of a staged directory; the subject is the path in the sandbox.
-    Path,
-    /// A process asks for a connection; the subject is the other end, as `HOST:PORT`.
-    Network,
-}
-
-impl Kind {
-    /// Returns the word that the kind has in text and in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Network => "network",
-        }
-    }
-}
 
 /// A question of a guest. Its texts are the guest's, and may have any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

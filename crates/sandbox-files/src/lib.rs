@@ -13,6 +13,8 @@ mod diff;
 mod discard;
 mod disks;
 mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod restage;
 
 pub use allow::{AllowError, Allowed, Permission, allow};

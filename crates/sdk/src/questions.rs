@@ -1,9 +1,10 @@
 //! Questions of the guest, their answers, and rules of staged directories that change while it runs.
 
-use msb_agent_protocol::v1::{AnswerKind, question_event};
+use msb_agent_protocol::v1::{AnswerKind, Question as Shown, question_event};
 use msb_agent_protocol::{Client, QuestionEvents};
 use msb_runtime::RuleState;
 use msb_sandbox_files::{Permission, allow};
+use questions::{Kind, called};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
@@ -16,7 +17,7 @@ use crate::{Error, Operation, Sandbox, Text};
 pub struct Question {
     /// The number of the question in the life of the sandbox.
     pub id: u64,
-    /// The kind: `path`.
+    /// The kind: `path`, or `network` or `unknown` of a newer machine, which can only be denied.
     pub kind: String,
     /// The path in the sandbox that the process asks for.
     pub subject: String,
@@ -51,14 +52,7 @@ pub enum QuestionEvent {
 impl QuestionEvent {
     fn from_protocol(event: question_event::Event) -> Self {
         match event {
-            question_event::Event::Asked(asked) => Self::Asked(Question {
-                id: asked.id,
-                kind: "path".to_owned(),
-                subject: asked.subject,
-                reason: asked.reason,
-                process: asked.process,
-                uid: asked.uid,
-            }),
+            question_event::Event::Asked(asked) => Self::Asked(question(asked)),
             question_event::Event::Ended(ended) => Self::Ended {
                 id: ended.id,
                 allowed: ended.is_allowed,
@@ -150,23 +144,40 @@ impl Questions {
     }
 }
 
+/// The answers of a function to a sandbox's questions, until this value is dropped.
+pub type Answering = questions::Answering<Error>;
+
 impl Sandbox {
-    /// Listens for questions of the running sandbox's processes. They are denied while no client listens.
+    /// Answers the questions of the running sandbox's processes with a function, which must not block, until the
+    /// result is dropped. If the function panics, its question is denied, and [`Answering::ended`] panics, too.
     ///
-    /// ```no_run
-    /// use msb_sdk::{QuestionAnswer, QuestionEvent};
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let questions = sandbox.questions().await?;
-    /// while let Some(event) = questions.next().await? {
-    ///     if let QuestionEvent::Asked(question) = event {
-    ///         println!("{}: {}", question.subject, question.reason);
-    ///         sandbox.answer(question, QuestionAnswer::allow()).await?;
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// # Errors
+    /// [`NotRunning`](crate::ErrorKind::NotRunning).
+    pub fn on_ask<F>(&self, mut on_ask: F) -> Operation<Answering>
+    where
+        F: FnMut(&Question) -> QuestionAnswer + Send + 'static,
+    {
+        let (sandbox, opening) = (self.clone(), self.questions());
+        Operation::new(async move {
+            let events = opening.await?;
+            Ok(Answering::begin(async move {
+                while let Some(event) = events.next().await? {
+                    if let QuestionEvent::Asked(question) = event {
+                        let (answer, panic) = called(&mut on_ask, &question);
+                        // A file that cannot be let in is denied.
+                        let _ = sandbox.answer(question, answer).await;
+                        if let Some(panic) = panic {
+                            std::panic::resume_unwind(panic);
+                        }
+                    }
+                }
+                Ok(())
+            }))
+        })
+    }
+
+    /// Listens for questions of the running sandbox's processes, to [answer](Self::answer) them one by one. They are
+    /// denied while no client listens.
     ///
     /// # Errors
     /// [`NotRunning`](crate::ErrorKind::NotRunning).
@@ -186,12 +197,17 @@ impl Sandbox {
     ///
     /// # Errors
     /// As [`allow`](Self::allow). The question is denied then. [`InternalError`](crate::ErrorKind::InternalError) if
-    /// the program was stopped meanwhile, so that the question was denied before the files were in the sandbox.
+    /// the program was stopped meanwhile, so that the question was denied before the files were in the sandbox. The
+    /// question stays open with [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a path is to be let in, or a
+    /// rule kept, and the question is of another kind.
     pub fn answer(&self, question: Question, answer: QuestionAnswer) -> Operation<bool> {
         let sandbox = self.clone();
         // Without its caller the copy goes on, and so does its answer.
         self.handle()
             .change(Effect::Slight, move |handle| async move {
+                if answer.allow || answer.always {
+                    Kind::check_path(&question.kind)?;
+                }
                 let mut client = handle.stored().connect_supervisor().await?;
                 let delivering = client.clone();
                 let by = if answer.by.is_empty() {
@@ -272,5 +288,40 @@ impl Sandbox {
                     present: texts(allowed.present),
                 })
             })
+    }
+}
+
+/// Returns a question as the machine shows it.
+fn question(shown: Shown) -> Question {
+    Question {
+        id: shown.id,
+        kind: shown.kind().word().to_owned(),
+        subject: shown.subject,
+        reason: shown.reason,
+        process: shown.process,
+        uid: shown.uid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_agent_protocol::v1::QuestionKind;
+
+    use super::*;
+
+    #[test]
+    fn a_question_has_the_kind_that_the_machine_gave_it() {
+        let network = QuestionKind::Network.into();
+        for (kind, expected) in [
+            (1, "path"),
+            (network, Kind::Network.as_str()),
+            (99, "unknown"),
+        ] {
+            let shown = Shown {
+                kind,
+                ..Shown::default()
+            };
+            assert_eq!(question(shown).kind, expected);
+        }
     }
 }

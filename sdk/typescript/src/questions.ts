@@ -27,13 +27,18 @@ export class Answering implements AsyncDisposable {
   static async begin(sandbox: Remote, onAsk: OnAsk, options: CallOptions): Promise<Answering> {
     const [questions] = await sandbox.open("questions", {}, options);
     const answering = new Answering(sandbox, questions, onAsk);
-    // Questions that wait come first.
-    for (;;) {
-      const event = await questions.value<Event | null>("next");
-      await answering.#attend(event);
-      if (event === null || event.event === "listening") {
-        break;
+    try {
+      // Questions that wait come first.
+      for (;;) {
+        const event = await questions.value<Event | null>("next");
+        await answering.#attend(event);
+        if (event === null || event.event === "listening") {
+          break;
+        }
       }
+    } catch (error) {
+      questions.close();
+      throw error;
     }
     answering.#ended = answering.#attendAll();
     // A failure is that of `ended`, which nobody may ask for.

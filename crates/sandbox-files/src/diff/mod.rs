@@ -209,7 +209,8 @@ impl Diff {
         )
     }
 
-    fn new(old: Sides, new: Sides, scopes: &Scopes) -> Result<Self, DiffError> {
+    /// Compares the filesystems of two sides, as far as both have them and they are in the scope.
+    pub(crate) fn new(old: Sides, new: Sides, scopes: &Scopes) -> Result<Self, DiffError> {
         let compare =
             |old: Option<DiskSide>, new: Option<DiskSide>, scope: &Option<ChangeScope>| {
                 let (Some(old), Some(new), Some(scope)) = (old, new, scope) else {

@@ -103,7 +103,7 @@ mod tests {
     use msb_runtime::{Source, Staged};
 
     use super::*;
-    use crate::fixture;
+    use testkit::sandboxes;
 
     fn paths(scope: Option<ChangeScope>) -> Option<Vec<String>> {
         let text = |path: Vec<u8>| String::from_utf8(path).expect("text");
@@ -136,7 +136,7 @@ mod tests {
             divided(&["/srv/work", "/etc"]),
             (list(&["/etc"]), list(&["/srv/work"]))
         );
-        let mut spec = fixture::spec("native");
+        let mut spec = sandboxes::spec("native");
         spec.native_root = true;
         let of_native = |given: ChangeScope, spec: &Spec| {
             let scopes = Scopes::of_sandbox(&given, spec);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use msb_sdk::{CommitOptions, DiffOptions, ErrorKind, Face, Force, Msb, Sandbox};
+use msb_sdk::{CommitOptions, DiffOptions, ErrorKind, Face, Force, Msb, QuestionAnswer, Sandbox};
 use tempfile::TempDir;
 
 /// Returns a stopped sandbox of the name `web`, in a home of its own.
@@ -108,4 +108,34 @@ async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
     assert!(hint.contains("remove(Force::Yes)"), "{hint}");
     drop(lock);
     sandbox.remove(Force::No).await.expect("removed");
+}
+
+#[tokio::test]
+async fn a_question_that_is_not_for_a_path_can_only_be_denied() {
+    let (_home, sandbox) = stopped_sandbox().await;
+    let question = |kind: &str| {
+        let question = serde_json::json!({
+            "id": 1, "kind": kind, "subject": "example.test:443", "reason": "", "process": null,
+            "uid": null,
+        });
+        serde_json::from_value::<msb_sdk::Question>(question).expect("a question")
+    };
+    for (kind, answer, expected) in [
+        (
+            "network",
+            QuestionAnswer::allow(),
+            ErrorKind::InvalidArgument,
+        ),
+        (
+            "unknown",
+            QuestionAnswer::deny().always(),
+            ErrorKind::InvalidArgument,
+        ),
+        ("network", QuestionAnswer::deny(), ErrorKind::NotRunning),
+        ("path", QuestionAnswer::allow(), ErrorKind::NotRunning),
+    ] {
+        let refused = sandbox.answer(question(kind), answer).await;
+        let error = refused.expect_err("it does not run");
+        assert_eq!(error.kind(), expected, "{kind}: {error}");
+    }
 }

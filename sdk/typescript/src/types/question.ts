@@ -4,7 +4,7 @@
 export interface Question {
   /** The number of the question in the life of the sandbox. */
   readonly id: number;
-  /** The kind: `path`. */
+  /** The kind: `path`, or `network` or `unknown` of a newer machine, which can only be denied. */
   readonly kind: string;
   /** The path in the sandbox that the process asks for. */
   readonly subject: string;

@@ -9,7 +9,6 @@ mod state;
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 
 use msb_agent_protocol::v1::{AnswerKind, AnswerQuestionRequest, AskInput, ask_event, ask_input};
 use msb_agent_protocol::{Client, Status};
@@ -21,7 +20,7 @@ pub(super) use events::Events;
 use journal::LimitedJournal;
 use listeners::Listeners;
 use numbers::Numbers;
-use state::{State, lock};
+use state::{State, lock, now};
 
 /// The answers in the channel to the agent. The others wait in the state.
 const PENDING_ANSWERS: usize = 1;
@@ -84,7 +83,7 @@ impl Questions {
                     },
                     _ => break,
                 },
-                () = due => self.state().expire(Instant::now()),
+                () = due => self.state().expire(now()),
                 () = self.changed.notified() => {}
             }
         }
@@ -112,7 +111,7 @@ impl Questions {
             _ => Verdict::Allow,
         };
         let answer = Answer::once(verdict, &request.by).with_rule(request.rule.as_deref());
-        let (id, now) = (request.id, Instant::now());
+        let (id, now) = (request.id, now());
         let mut state = self.state();
         let closed = match kind {
             AnswerKind::Deny => state.queue.answer(id, answer).map(Some),
@@ -141,5 +140,7 @@ impl Questions {
     }
 }
 
+#[cfg(test)]
+mod agent_tests;
 #[cfg(test)]
 mod tests;

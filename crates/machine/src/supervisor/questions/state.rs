@@ -48,6 +48,11 @@ pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Returns this moment by the clock of the runtime's timers, which a test can move.
+pub(super) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
 impl State {
     /// Returns the work that waits for the agent's connection.
     pub(super) fn outlook(&self) -> Outlook {
@@ -80,7 +85,7 @@ impl State {
         if self.listeners.is_empty() {
             return self.refuse(question, token, End::NoListener);
         }
-        match self.queue.ask(question, token, Instant::now()) {
+        match self.queue.ask(question, token, now()) {
             Ok(question) => {
                 self.listeners.ask(question);
                 self.journal.add(&Event::Asked(question.clone()));

@@ -274,7 +274,7 @@ fn a_delivery_ends_with_the_word_of_its_client_or_its_silence() {
     assert!(bench.told()[0].2.contains("could not be copied"));
     bench.answer(2, AnswerKind::Delivering).expect("allowed");
     assert_eq!(bench.told(), []);
-    let later = Instant::now() + DELIVERY_TIMEOUT;
+    let later = now() + DELIVERY_TIMEOUT;
     bench.questions.state().expire(later);
     let told = bench.told();
     assert_eq!(told.len(), 2);

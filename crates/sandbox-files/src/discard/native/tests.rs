@@ -9,7 +9,7 @@ use msb_runtime::{Home, NewDisk, Sandbox, add_staged, upper_options};
 use super::*;
 use crate::discard::tests::image;
 use crate::disks::{Lower, open_upper};
-use crate::fixture;
+use testkit::sandboxes;
 
 const SIZE_BYTES: u64 = 64 << 20;
 const BLOCK: usize = 4096;
@@ -45,10 +45,10 @@ impl Bench {
         let layer: Vec<u8> = pattern.collect();
         let path = root.path().join("layer");
         fs::write(&path, &layer).expect("written");
-        let mut spec = fixture::spec("native");
+        let mut spec = sandboxes::spec("native");
         spec.native_root = true;
         spec.upper_bytes = SIZE_BYTES;
-        let sandbox = fixture::sandbox(&Home::new(root.path().join("home")), spec);
+        let sandbox = sandboxes::sandbox(&Home::new(root.path().join("home")), spec);
 
         let mut builder = TreeBuilder::new(Metadata::directory(0o755));
         for (name, file) in [

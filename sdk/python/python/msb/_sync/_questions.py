@@ -17,31 +17,45 @@ OnAsk = Callable[[Question], Union[bool, Literal["always"]]]
 
 
 class Answering(Scope):
-    """The answers to a sandbox's questions, until it is closed or the sandbox has ended."""
+    """The answers to a sandbox's questions, until it is closed or the sandbox has ended.
+
+    If the function raises an exception, its question is denied, and no further one is answered.
+    """
 
     def __init__(self, sandbox: Link, questions: Link, on_ask: OnAsk) -> None:
         self._sandbox = sandbox
         self._questions = questions
         self._on_ask = on_ask
         self._closed = False
+        self._error: Exception | None = None
 
     def _begin(self) -> Answering:
         event: Any = {}
-        # Questions that wait come first.
-        while event is not None and event.get("event") != "listening":
-            event = (call(self._questions, "next")).value
-            self._attend(event)
+        try:
+            # Questions that wait come first.
+            while event is not None and event.get("event") != "listening" and self._error is None:
+                event = (call(self._questions, "next")).value
+                self._attend(event)
+        except BaseException:
+            self._questions.close()
+            raise
         self._work = background(self._attend_all)
         return self
 
     def close(self) -> None:
-        """Answers no more questions."""
+        """Answers no more questions.
+
+        Raises the exception of the function, if it has raised one.
+        """
         self._closed = True
         self._questions.close()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def _attend_all(self) -> None:
         try:
-            while True:
+            while self._error is None:
                 with suppress(MsbError):
                     reply = call(self._questions, "next")
                     self._attend(reply.value)
@@ -60,12 +74,14 @@ class Answering(Scope):
         answer: bool | str = False
         try:
             answer = self._on_ask(question)
-        finally:
-            choice = {"allow": bool(answer), "always": answer == "always", "by": "Python"}
-            given = {"question": event, "answer": choice}
-            # A file that cannot be let in is denied.
-            with suppress(MsbError):
-                call(self._sandbox, "answer", given)
+        except Exception as error:
+            # It is known before the process of the sandbox goes on.
+            self._error = error
+        choice = {"allow": bool(answer), "always": answer == "always", "by": "Python"}
+        given = {"question": event, "answer": choice}
+        # A file that cannot be let in is denied.
+        with suppress(MsbError):
+            call(self._sandbox, "answer", given)
 
 
 class SandboxQuestions:
@@ -78,6 +94,7 @@ class SandboxQuestions:
 
         A process of the sandbox asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. Its
         question is denied after 30 seconds, and at once while nobody listens. A file that is allowed is copied in.
+        An exception of the function denies its question, ends the answers, and is raised again by `close`.
         """
         return opening(self._answering(on_ask))
 

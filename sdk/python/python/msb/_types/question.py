@@ -12,7 +12,7 @@ class Question:
     id: int
     """The number of the question in the life of the sandbox."""
     kind: str
-    """The kind: `path`."""
+    """The kind: `path`, or `network` or `unknown` of a newer machine, which can only be denied."""
     subject: str
     """The path in the sandbox that the process asks for."""
     reason: str
