@@ -7,7 +7,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
 use crate::v1::{
-    AnswerKind, AnswerQuestionRequest, AskEvent, AskInput, QuestionEvent, WatchQuestionsRequest,
+    AnswerKind, AnswerQuestionRequest, AskEvent, AskInput, ChangeRuleRequest, QuestionEvent,
+    QuestionKind, WatchQuestionsRequest,
 };
 use crate::{Client, ClientError};
 
@@ -70,6 +71,22 @@ impl Client {
         }
     }
 
+    /// Changes a rule of the shared directory at `target`, `PATH=STATE`, from the next request of the guest on.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call, or
+    /// [`Files`](ClientError::Files) if it cannot change the rule.
+    pub async fn change_rule(&mut self, target: &str, rule: Vec<u8>) -> Result<(), ClientError> {
+        let request = ChangeRuleRequest {
+            target: target.to_owned(),
+            rule: rule.into(),
+        };
+        let changed = self.supervisor.change_rule(request).await;
+        changed
+            .map(drop)
+            .map_err(ClientError::for_file_call("change a rule"))
+    }
+
     /// Does the work that delivers what was allowed, and tells the supervisor meanwhile that it goes on. Otherwise the
     /// question is denied after a while, and the process hears of that.
     pub async fn delivering<T>(self, id: u64, work: impl Future<Output = T>) -> T {
@@ -84,6 +101,19 @@ impl Client {
         tokio::select! {
             done = work => done,
             never = repeat(tell) => match never {},
+        }
+    }
+}
+
+impl QuestionKind {
+    /// Returns the word of the kind in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Path => "path",
+            Self::Network => "network",
+            Self::Read => "read",
+            Self::Change => "change",
         }
     }
 }

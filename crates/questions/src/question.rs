@@ -21,6 +21,10 @@ pub enum Kind {
     Path,
     /// A process asks for a connection; the subject is the other end, as `HOST:PORT`.
     Network,
+    /// A process opens a file of a shared directory to read it; the subject is the path in the sandbox.
+    Read,
+    /// A process changes a file of a shared directory; the subject is the path in the sandbox.
+    Change,
 }
 
 impl Kind {
@@ -30,7 +34,14 @@ impl Kind {
         match self {
             Self::Path => "path",
             Self::Network => "network",
+            Self::Read => "read",
+            Self::Change => "change",
         }
+    }
+
+    /// Returns true if the subject is a path.
+    const fn has_path(self) -> bool {
+        matches!(self, Self::Path | Self::Read | Self::Change)
     }
 }
 
@@ -86,13 +97,13 @@ impl Question {
             let length_bytes = subject.len();
             return Err(InvalidQuestion::TooLong { length_bytes });
         }
-        if kind == Kind::Path && !subject.starts_with('/') {
+        if kind.has_path() && !subject.starts_with('/') {
             return Err(InvalidQuestion::Relative);
         }
         // Whoever answers reads the path as it is written.
         let is_plain = |name: &str| !matches!(name, "" | "." | "..");
         let names = subject.trim_start_matches('/');
-        if kind == Kind::Path && !names.is_empty() && !names.split('/').all(is_plain) {
+        if kind.has_path() && !names.is_empty() && !names.split('/').all(is_plain) {
             return Err(InvalidQuestion::NotPlain);
         }
         Ok(Self {
@@ -149,7 +160,9 @@ mod tests {
                 },
             ),
         ] {
-            assert_eq!(Question::new(Kind::Path, subject, ""), Err(expected));
+            for kind in [Kind::Path, Kind::Read, Kind::Change] {
+                assert_eq!(Question::new(kind, subject, ""), Err(expected.clone()));
+            }
         }
         assert!(Question::new(Kind::Network, "example.test:443", "").is_ok());
     }
