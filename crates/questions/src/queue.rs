@@ -76,6 +76,12 @@ impl<T> Queue<T> {
         Ok(&self.open.entry(id).insert_entry(open).into_mut().question)
     }
 
+    /// Returns the number of open questions of some askers.
+    pub fn count(&self, is_meant: impl Fn(&T) -> bool) -> usize {
+        let open = self.open.values();
+        open.filter(|open| is_meant(&open.token)).count()
+    }
+
     /// Returns the questions that wait for an answer, the oldest first.
     pub fn unanswered(&self) -> impl Iterator<Item = &Question> {
         let open = self.open.values().filter(|open| open.answer.is_none());

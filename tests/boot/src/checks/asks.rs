@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Child, Output};
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 use test_support::{TestEnv, expect_code, finish, schema, spawn};
 
 use super::durability::remove;

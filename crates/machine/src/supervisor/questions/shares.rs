@@ -197,6 +197,18 @@ mod tests {
     }
 
     #[test]
+    fn shares_leave_room_for_the_questions_of_processes() {
+        let mut bench = Bench::new();
+        let _listener = bench.questions.listen().expect("listening");
+        for token in 1..=13 {
+            bench.ask(token);
+        }
+        assert_eq!(bench.told(), Some((13, false)));
+        assert_eq!(bench.told(), None);
+        assert_eq!(bench.ends(), [(Kind::Read, End::TooMany)]);
+    }
+
+    #[test]
     fn a_refusal_is_recorded_with_its_rule() {
         let bench = Bench::new();
         let (path, rule) = ("/work/keys/id", "keys=deny");

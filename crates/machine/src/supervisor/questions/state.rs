@@ -16,6 +16,8 @@ use crate::share_messages::ToShare;
 /// The answers that wait for the agent. With more of them no question is taken from it. It does not wait for the
 /// answers to questions that are open, so these are added in any case.
 pub(super) const ANSWERS_MAX: usize = 64;
+/// The open questions about files of shares. The others are left to processes that ask by themselves.
+pub(super) const OF_SHARES_MAX: usize = 12;
 
 /// The state of a sandbox's questions.
 #[derive(Debug)]
@@ -49,6 +51,12 @@ pub(super) enum Asker {
         /// The share's number of the question.
         token: u64,
     },
+}
+
+impl Asker {
+    const fn is_share(&self) -> bool {
+        matches!(self, Self::Share { .. })
+    }
 }
 
 /// The work that waits for the agent's connection.
@@ -106,6 +114,9 @@ impl State {
         }
         if self.listeners.is_empty() {
             return self.refuse(question, asker, End::NoListener);
+        }
+        if asker.is_share() && self.queue.count(Asker::is_share) >= OF_SHARES_MAX {
+            return self.refuse(question, asker, End::TooMany);
         }
         match self.queue.ask(question, asker, Instant::now()) {
             Ok(question) => {
