@@ -77,10 +77,10 @@ impl Gate {
     /// Returns true if the extended attributes of a file can be read. A file that is asked about seems to have none:
     /// the guest's kernel reads them unasked, such as before it runs a program.
     pub(crate) fn shows_xattrs(&self, inode: u64) -> io::Result<bool> {
-        let ruling = self.ruling(inode)?;
-        match ruling.permission.decide(Access::Read) {
+        match self.ruling(inode)?.permission.decide(Access::Read) {
+            Decision::Permitted => Ok(true),
             Decision::Asked => Ok(false),
-            _ => self.decide(ruling, Access::Read).map(|_| true),
+            Decision::Refused(error) => Err(io::Error::from_raw_os_error(error)),
         }
     }
 
