@@ -7,8 +7,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Streaming};
 
 use crate::v1::{
-    AnswerKind, AnswerQuestionRequest, AskEvent, AskInput, QuestionEvent, QuestionKind,
-    WatchQuestionsRequest,
+    AnswerKind, AnswerQuestionRequest, AskEvent, AskInput, ChangeRuleRequest, QuestionEvent,
+    QuestionKind, WatchQuestionsRequest,
 };
 use crate::{Client, ClientError};
 
@@ -27,6 +27,8 @@ impl QuestionKind {
         match self {
             Self::Path => "path",
             Self::Network => "network",
+            Self::Read => "read",
+            Self::Change => "change",
             Self::Unknown => "unknown",
         }
     }
@@ -81,6 +83,22 @@ impl Client {
             Err(status) if status.code() == Code::NotFound => Ok(false),
             Err(status) => Err(ClientError::for_call("answer a question")(status)),
         }
+    }
+
+    /// Changes a rule of the shared directory at `target`, `PATH=STATE`, from the next request of the guest on.
+    ///
+    /// # Errors
+    /// [`Unimplemented`](ClientError::Unimplemented) if the VMM process is older than the call, or
+    /// [`Files`](ClientError::Files) if it cannot change the rule.
+    pub async fn change_rule(&mut self, target: &str, rule: Vec<u8>) -> Result<(), ClientError> {
+        let request = ChangeRuleRequest {
+            target: target.to_owned(),
+            rule: rule.into(),
+        };
+        let changed = self.supervisor.change_rule(request).await;
+        changed
+            .map(drop)
+            .map_err(ClientError::for_file_call("change a rule"))
     }
 
     /// Does the work that delivers what was allowed, and tells the supervisor meanwhile that it goes on. Otherwise the

@@ -82,9 +82,23 @@ pub enum End {
         /// The client that answered.
         by: String,
     },
+    /// The sandbox was paused or rolled back, or shut down: no process can wait for an answer then.
+    Paused,
+    /// A rule denies it, so no client was asked.
+    Refused {
+        /// The rule, `PATH=STATE`.
+        rule: String,
+    },
 }
 
 impl End {
+    /// Returns the end of a question that a rule has decided.
+    #[must_use]
+    pub fn refused(rule: &str) -> Self {
+        let rule = beginning(rule, WORD_MAX_BYTES).to_owned();
+        Self::Refused { rule }
+    }
+
     /// Returns true if the process may have what it asked for.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
@@ -119,6 +133,8 @@ impl End {
             Self::Interrupted { .. } => {
                 "denied: the copy of the file into the sandbox was interrupted"
             }
+            Self::Paused => "denied: the sandbox is paused, rolled back or shut down",
+            Self::Refused { .. } => "denied by a rule",
         }
     }
 }

@@ -9,12 +9,16 @@ pub enum Kind {
     Path,
     /// A process asks for a connection; the subject is the other end, as `HOST:PORT`.
     Network,
+    /// A process opens a file of a shared directory to read it; the subject is the path in the sandbox.
+    Read,
+    /// A process changes a file of a shared directory; the subject is the path in the sandbox.
+    Change,
 }
 
-/// The answer lets a path in, and the question is for something else.
+/// The answer allows a path, and the question is about something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a question of the kind '{}' can only be denied, and without a rule: nothing but a path is let in",
+    "a question of the kind '{}' can only be denied, and without a rule: nothing but a path can be allowed",
     .kind.escape_debug()
 )]
 pub struct NotAPath {
@@ -29,16 +33,25 @@ impl Kind {
         match self {
             Self::Path => "path",
             Self::Network => "network",
+            Self::Read => "read",
+            Self::Change => "change",
         }
     }
 
-    /// Checks that the subject of a question is a path of a staged directory. `kind` is the word of its kind, which a
-    /// newer machine may have made.
+    /// Returns true if the subject is a path.
+    pub(crate) const fn has_path(self) -> bool {
+        matches!(self, Self::Path | Self::Read | Self::Change)
+    }
+
+    /// Checks that the subject of a question is a path. `kind` is the word of its kind, which a newer machine may have
+    /// made.
     ///
     /// # Errors
     /// If it is another kind.
     pub fn check_path(kind: &str) -> Result<(), NotAPath> {
-        if kind == Self::Path.as_str() {
+        let all = [Self::Path, Self::Network, Self::Read, Self::Change];
+        let known = all.into_iter().find(|one| one.as_str() == kind);
+        if known.is_some_and(Self::has_path) {
             Ok(())
         } else {
             Err(NotAPath {
@@ -53,8 +66,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_path_can_be_let_in() {
-        assert_eq!(Kind::check_path(Kind::Path.as_str()), Ok(()));
+    fn only_a_path_can_be_allowed() {
+        for kind in [Kind::Path, Kind::Read, Kind::Change] {
+            assert_eq!(Kind::check_path(kind.as_str()), Ok(()));
+        }
         for kind in [Kind::Network.as_str(), "unknown", "", "Path", "path "] {
             let refused = Kind::check_path(kind).expect_err(kind);
             assert_eq!(refused.kind, kind);

@@ -65,13 +65,13 @@ impl Question {
             let length_bytes = subject.len();
             return Err(InvalidQuestion::TooLong { length_bytes });
         }
-        if kind == Kind::Path && !subject.starts_with('/') {
+        if kind.has_path() && !subject.starts_with('/') {
             return Err(InvalidQuestion::Relative);
         }
         // Whoever answers reads the path as it is written.
         let is_plain = |name: &str| !matches!(name, "" | "." | "..");
         let names = subject.trim_start_matches('/');
-        if kind == Kind::Path && !names.is_empty() && !names.split('/').all(is_plain) {
+        if kind.has_path() && !names.is_empty() && !names.split('/').all(is_plain) {
             return Err(InvalidQuestion::NotPlain);
         }
         Ok(Self {
@@ -128,7 +128,9 @@ mod tests {
                 },
             ),
         ] {
-            assert_eq!(Question::new(Kind::Path, subject, ""), Err(expected));
+            for kind in [Kind::Path, Kind::Read, Kind::Change] {
+                assert_eq!(Question::new(kind, subject, ""), Err(expected.clone()));
+            }
         }
         assert!(Question::new(Kind::Network, "example.test:443", "").is_ok());
     }

@@ -76,6 +76,12 @@ impl<T> Queue<T> {
         Ok(&self.open.entry(id).insert_entry(open).into_mut().question)
     }
 
+    /// Returns the number of open questions of some askers.
+    pub fn count(&self, is_meant: impl Fn(&T) -> bool) -> usize {
+        let open = self.open.values();
+        open.filter(|open| is_meant(&open.token)).count()
+    }
+
     /// Returns the questions that wait for an answer, the oldest first.
     pub fn unanswered(&self) -> impl Iterator<Item = &Question> {
         let open = self.open.values().filter(|open| open.answer.is_none());
@@ -148,6 +154,11 @@ impl<T> Queue<T> {
     /// Denies all questions without an answer, because the last listener is gone.
     pub fn abandon(&mut self) -> Vec<Closed<T>> {
         self.close_all(|open| open.answer.is_none().then_some(End::NoListener))
+    }
+
+    /// Denies all questions without an answer, because the processes that ask cannot wait.
+    pub fn pause(&mut self) -> Vec<Closed<T>> {
+        self.close_all(|open| open.answer.is_none().then_some(End::Paused))
     }
 
     /// Ends all questions, because the guest takes no more answers.
@@ -317,6 +328,19 @@ mod tests {
         assert_eq!((ended.len(), &ended[0].end), (1, &End::Withdrawn));
         let ended = queue.abandon();
         assert_eq!((ended[0].token, &ended[0].end), (2, &End::NoListener));
+    }
+
+    #[test]
+    fn a_pause_denies_what_has_no_answer_yet() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        ask(&mut queue, 1, now);
+        ask(&mut queue, 2, now);
+        allow(&mut queue, 1, now);
+        let ended = queue.pause();
+        assert_eq!(ended.len(), 1);
+        assert_eq!((ended[0].token, &ended[0].end), (2, &End::Paused));
+        assert!(queue.deliver(1, true).expect("allowed").end.is_allowed());
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod files;
 pub mod fuzzing;
 mod restage;
 
-pub use allow::{AllowError, Allowed, Permission, allow};
+pub use allow::{AllowError, Allowed, Permission, allow, lasting_state};
 pub use apply::{
     ApplyError, ApplyOptions, Choice, Conflict, ConflictReason, Effect, HostAction, HostChanges,
     Marked, Refused, StagedRules, Step,

@@ -1,9 +1,9 @@
-//! Questions of the guest, their answers, and rules of staged directories that change while it runs.
+//! Questions of the guest, their answers, and rules of directories of the host that change while it runs.
 
 use msb_agent_protocol::v1::{AnswerKind, Question as Shown, question_event};
 use msb_agent_protocol::{Client, QuestionEvents};
 use msb_runtime::RuleState;
-use msb_sandbox_files::{Permission, allow};
+use msb_sandbox_files::{Permission, allow, lasting_state};
 use questions::{Kind, called};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
@@ -11,15 +11,16 @@ use tokio::sync::Mutex;
 use crate::unfinished::Effect;
 use crate::{Error, Operation, Sandbox, Text};
 
-/// A question of a process of the guest, which `msb-ask` asks. Its texts are the guest's.
+/// A question of a process of the guest. Its texts are the guest's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
     /// The number of the question in the life of the sandbox.
     pub id: u64,
-    /// The kind: `path`, or `network` or `unknown` of a newer machine, which can only be denied.
+    /// The kind: `path` if `msb-ask` asks for a file of a staged directory; `read` if a process opens a file of a
+    /// shared directory, and `change` if it changes one. `network` and `unknown` of a newer machine can only be denied.
     pub kind: String,
-    /// The path in the sandbox that the process asks for.
+    /// The path in the sandbox that the question is about.
     pub subject: String,
     /// The words of the process; empty if it gave none.
     pub reason: String,
@@ -68,9 +69,10 @@ impl QuestionEvent {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct QuestionAnswer {
-    /// True to let the file in.
+    /// True to let the file in, or to let the process read or change it.
     pub allow: bool,
-    /// True to keep a rule for the path: `allow`, or `hide` if the answer is no.
+    /// True to keep a rule for the path: `allow`, or `hide` if the answer is no. After a question of the kind `read`,
+    /// it is `write-ask` or `deny`, and after one of the kind `change`, `allow` or `read-only`.
     pub always: bool,
     /// The name of the one who answers, for the journal; `SDK` if it is empty.
     pub by: String,
@@ -105,11 +107,11 @@ impl QuestionAnswer {
     }
 }
 
-/// The effect of a changed rule of a staged directory.
+/// The effect of a changed rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Allowed {
-    /// The rule, `PATH=STATE`, relative to the staged directory.
+    /// The rule, `PATH=STATE`, relative to the directory.
     pub rule: String,
     /// Paths in the sandbox of the files that were copied into it. Of a directory only itself is listed.
     pub let_in: Vec<Text>,
@@ -192,8 +194,9 @@ impl Sandbox {
         })
     }
 
-    /// Answers a question. With a yes, the host's files at the path are copied into the sandbox first, however long
-    /// that takes. Returns false if there was another answer before, or the question has ended.
+    /// Answers a question. With a yes to one of the kind `path`, the host's files at the path are copied into the
+    /// sandbox first, however long that takes. Returns false if there was another answer before, or the question has
+    /// ended.
     ///
     /// # Errors
     /// As [`allow`](Self::allow). The question is denied then. [`InternalError`](crate::ErrorKind::InternalError) if
@@ -215,11 +218,7 @@ impl Sandbox {
                 } else {
                     &answer.by
                 };
-                let state = if answer.allow {
-                    RuleState::Allow
-                } else {
-                    RuleState::Hide
-                };
+                let state = lasting_state(&question.kind, answer.allow);
                 let id = question.id;
                 let rule = answer
                     .always
@@ -253,14 +252,14 @@ impl Sandbox {
             })
     }
 
-    /// Gives a path in a staged directory another state, and keeps the rule. If the sandbox runs and the path
-    /// becomes readable, the host's files there are copied into the sandbox as they are now, except those that it
-    /// has of its own; they are no changes of the sandbox. A stopped sandbox gets them by
-    /// [`restage`](Self::restage).
+    /// Gives a path in a directory of the host another state, and keeps the rule. In a shared directory it holds from
+    /// the next access on. In a staged one, if the sandbox runs and the path becomes readable, the host's files there
+    /// are copied into the sandbox as they are now, except those that it has of its own; they are no changes of the
+    /// sandbox. A stopped sandbox gets them by [`restage`](Self::restage).
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the path is in no staged directory, or has
-    /// wildcards.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the path is in no staged directory and in no shared
+    /// one with rules, or has wildcards.
     pub fn allow(&self, path: impl Into<Text>, state: RuleState) -> Operation<Allowed> {
         self.permit(path.into().as_bytes().to_vec(), state, true)
     }

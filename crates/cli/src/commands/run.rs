@@ -84,20 +84,23 @@ enum Asks {
 
 impl Asks {
     fn of(arguments: &Arguments, options: &SandboxOptions) -> Self {
-        let staged = |mount: &&Mount| mount.kind == MountKind::Staged;
-        let mut staged = options.mounts.iter().filter(staged).peekable();
-        let process = &arguments.sandbox.process;
-        if staged.peek().is_none() {
+        let asks = |mount: &Mount| {
+            let mut states = mount.rules.iter().map(|rule| rule.state());
+            match mount.kind {
+                MountKind::Staged => states.any(|state| state == RuleState::Ask),
+                MountKind::Bind => {
+                    states.any(|state| matches!(state, RuleState::Ask | RuleState::WriteAsk))
+                }
+                _ => false,
+            }
+        };
+        let can_ask = |mount: &Mount| mount.kind == MountKind::Staged || asks(mount);
+        if !options.mounts.iter().any(can_ask) {
             return Self::Elsewhere;
         }
-        let asks = |mount: &Mount| {
-            mount
-                .rules
-                .iter()
-                .any(|rule| rule.state() == RuleState::Ask)
-        };
+        let process = &arguments.sandbox.process;
         if process.has_terminal() || process.stdin() {
-            return if staged.any(asks) {
+            return if options.mounts.iter().any(asks) {
                 Self::WithNotice
             } else {
                 Self::Elsewhere

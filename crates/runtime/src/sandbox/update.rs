@@ -128,8 +128,8 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Home;
     use crate::sandbox::upper;
+    use crate::{Home, Target};
 
     /// A description that msb wrote before it had limits, signals and networks.
     const OLD: &str = r#"{"id":"0123456789ab","name":"old","image":"i","image_digest":"d",
@@ -187,12 +187,13 @@ mod tests {
             cpus: Some(3),
             ..Changes::default()
         };
+        let target: Target = "/work".parse().expect("a target");
         let rule = || "a=allow".parse::<path_rules::Rule>().expect("a rule");
         sandbox.update(changes).expect("changed");
-        seen_before.keep_rule(0, rule()).expect("kept");
+        seen_before.keep_rule(&target, rule()).expect("kept");
         assert_eq!(seen_before.spec.cpus, 3);
         fs::remove_file(sandbox.files.upper()).expect("removed");
-        let refused = sandbox.keep_rule(0, rule()).expect_err("removed");
+        let refused = sandbox.keep_rule(&target, rule()).expect_err("removed");
         assert!(matches!(refused, UpdateError::Gone { .. }), "{refused}");
         assert!(!sandbox.files.directory.exists());
     }

@@ -59,7 +59,7 @@ impl Found {
             let_in.push(View::open_staged_image(image, &targets)?);
         }
         let mut with_rule = sandbox.clone();
-        with_rule.spec.add_rule(place.number, place.rule.clone())?;
+        with_rule.spec.add_rule(&place.target, place.rule.clone())?;
         let mut found = Self {
             listing: with_rule.list_staged().map_err(Box::new)?,
             sandbox,

@@ -105,6 +105,50 @@ fn a_path_is_in_a_staged_directory_or_refused_by_name() {
 }
 
 #[test]
+fn a_path_is_in_a_shared_directory_if_that_has_rules() {
+    let mut bench = Bench::new(&[]);
+    let shared = |target: &str, rules: &[&str]| Mount {
+        target: target.parse().expect("a target"),
+        read_only: false,
+        source: Source::Bind {
+            directory: "/srv".into(),
+            rules: rules
+                .iter()
+                .map(|rule| rule.parse().expect("a rule"))
+                .collect(),
+        },
+    };
+    let mounts = [shared("/srv/work/data", &["a=ask"]), shared("/plain", &[])];
+    bench.sandbox.spec.mounts.extend(mounts);
+    let place = bench.place("/srv/work/data/./a/b").expect("a place");
+    assert!(place.is_shared);
+    assert_eq!(place.rule_text(), b"/a/b=allow");
+    // A relative path is one of the staged directory.
+    assert!(!bench.place("a").expect("a place").is_shared);
+    let unruled = bench.place("/plain/a").expect_err("no rules").to_string();
+    assert!(unruled.contains("/plain"), "{unruled}");
+    bench.sandbox.spec.mounts.remove(0);
+    let several = bench.place("a");
+    assert!(matches!(several, Err(AllowError::Outside { .. })));
+    bench.sandbox.spec.mounts.pop();
+    assert_eq!(bench.place("a").expect("a place").rule_text(), b"/a=allow");
+}
+
+#[test]
+fn a_lasting_answer_permits_what_was_asked_for_and_no_more() {
+    for (kind, is_allowed, expected) in [
+        ("path", true, RuleState::Allow),
+        ("path", false, RuleState::Hide),
+        ("read", true, RuleState::WriteAsk),
+        ("read", false, RuleState::Deny),
+        ("change", true, RuleState::Allow),
+        ("change", false, RuleState::ReadOnly),
+    ] {
+        assert_eq!(lasting_state(kind, is_allowed), expected, "{kind}");
+    }
+}
+
+#[test]
 fn only_what_the_sandbox_does_not_have_is_let_in() {
     let bench = Bench::new(&["sealed=deny"]);
     assert_eq!(paths(&bench.found("/srv/work/.env")), [".env"]);

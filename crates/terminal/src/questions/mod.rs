@@ -4,7 +4,7 @@ mod answer;
 mod prompt;
 
 use msb_sdk::Question;
-use questions::{End, Event, Question as Recorded};
+use questions::{End, Event, Kind, Question as Recorded};
 
 pub use answer::Answer;
 pub use prompt::answer_all;
@@ -18,7 +18,12 @@ pub const BY_RUN: &str = "msb run";
 
 /// Returns the text of a question, on one line.
 pub fn asked(question: &Question) -> String {
-    let mut line = format!("{} {}", question.id, printable(&question.subject));
+    let verb = match question.kind.as_str() {
+        "read" => "read ",
+        "change" => "change ",
+        _ => "",
+    };
+    let mut line = format!("{} {verb}{}", question.id, printable(&question.subject));
     if let Some(process) = &question.process {
         line.push_str(&format!(" for {}", printable(process)));
     }
@@ -37,6 +42,9 @@ pub fn recorded(event: &Event) -> String {
         Event::Asked(question) => format!("{} {}", question.id, words(question)),
         Event::Ended { question, end } => {
             let mut text = format!("{} {}", question.id, end.for_guest());
+            if let End::Refused { rule } = end {
+                text.push_str(&format!(", {}", printable(rule)));
+            }
             if let End::Answered(answer) = end {
                 text.push_str(&format!(" by {}", printable(&answer.by)));
                 if let Some(rule) = &answer.rule {
@@ -52,8 +60,13 @@ pub fn recorded(event: &Event) -> String {
 /// Returns the words of a question of the journal.
 fn words(question: &Recorded) -> String {
     let process = question.process.as_deref().unwrap_or("a process");
+    let verb = match question.kind {
+        Kind::Read => "to read",
+        Kind::Change => "to change",
+        _ => "for",
+    };
     let mut words = format!(
-        "{} asks for {}",
+        "{} asks {verb} {}",
         printable(process),
         printable(&question.subject)
     );
@@ -65,7 +78,7 @@ fn words(question: &Recorded) -> String {
 
 #[cfg(test)]
 mod tests {
-    use questions::{Answer, Kind, Verdict};
+    use questions::{Answer, Verdict};
 
     use super::*;
 
@@ -92,5 +105,19 @@ mod tests {
             assert_eq!(text, format!("3 {expected} ({words})"));
         }
         assert_eq!(recorded(&Event::Asked(question)), format!("3 {words}"));
+    }
+
+    #[test]
+    fn a_refusal_has_its_rule_and_the_kind_of_access() {
+        for (kind, verb) in [(Kind::Read, "read"), (Kind::Change, "change")] {
+            let question = Recorded::new(kind, "/work/keys/id", "").expect("one");
+            let event = Event::Ended {
+                question: question.numbered(4),
+                end: End::refused("keys=deny"),
+            };
+            let expected =
+                format!("4 denied by a rule, keys=deny (a process asks to {verb} /work/keys/id)");
+            assert_eq!(recorded(&event), expected);
+        }
     }
 }

@@ -76,8 +76,12 @@ async fn give(sandbox: &Sandbox, question: Question, answer: QuestionAnswer) {
 /// Shows the first of the questions that wait.
 fn prompt(waiting: &VecDeque<Question>) {
     if let Some(question) = waiting.front() {
+        let prompt = match question.kind.as_str() {
+            "read" | "change" => "Allow it?",
+            _ => "Let it in?",
+        };
         let question = asked(question);
-        output::notice(&format!("question {question}\nLet it in? [y/N/always]"));
+        output::notice(&format!("question {question}\n{prompt} [y/N/always]"));
     }
 }
 

@@ -11,6 +11,7 @@ use test_support::{TestEnv, expect_code, finish, schema, spawn};
 
 use super::durability::remove;
 use super::host_directory::HostDirectory;
+use super::listener::Listener;
 
 const NAME: &str = "checks-asks";
 const FORK: &str = "checks-asks-fork";
@@ -73,7 +74,7 @@ fn unheard(env: &TestEnv) -> Result<()> {
 /// Checks that an allowed file is let in and is no change, that a denied one stays hidden, and that a process
 /// that floods the socket does not keep others from asking.
 fn heard(env: &TestEnv) -> Result<()> {
-    let mut listener = Listener::new(env)?;
+    let mut listener = Listener::new(env, NAME)?;
     let flood = spawn(env.msb().args(["exec", "-i", NAME, "python3", "-u", "-"]))?;
     let mut flood = Flood::begin(flood)?;
     let script = "cd /work/src && msb-ask ../.env 'the tests need it' && cat ../.env";
@@ -225,50 +226,6 @@ fn recorded(env: &TestEnv) -> Result<()> {
     Ok(())
 }
 
-/// `msb asks --format json`, which listens.
-struct Listener {
-    child: Child,
-    lines: BufReader<std::process::ChildStdout>,
-}
-
-impl Listener {
-    fn new(env: &TestEnv) -> Result<Self> {
-        let mut child = spawn(env.msb().args(["asks", "--format", "json", NAME]))?;
-        let output = child.stdout.take().context("no pipe")?;
-        let mut listener = Self {
-            child,
-            lines: BufReader::new(output),
-        };
-        let event = listener.next()?;
-        ensure!(event["event"] == "listening", "{event}");
-        Ok(listener)
-    }
-
-    fn next(&mut self) -> Result<Value> {
-        let mut line = String::new();
-        self.lines.read_line(&mut line)?;
-        ensure!(!line.is_empty(), "the listener has ended");
-        schema::judge("asks", &line)?;
-        Ok(serde_json::from_str(&line)?)
-    }
-
-    /// Waits until a process asks for a path. Returns the question's number.
-    fn asked(&mut self, path: &str) -> Result<u64> {
-        loop {
-            let event = self.next()?;
-            if event["event"] == "asked" && event["subject"] == path {
-                return event["id"].as_u64().context("no number");
-            }
-        }
-    }
-
-    fn end(mut self) -> Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
-    }
-}
-
 /// The process that floods the socket.
 struct Flood(Child);
 
@@ -295,12 +252,12 @@ fn diff(env: &TestEnv) -> Result<String> {
     output(env, &["diff", NAME, "--", "/work"])
 }
 
-fn output(env: &TestEnv, words: &[&str]) -> Result<String> {
+pub(super) fn output(env: &TestEnv, words: &[&str]) -> Result<String> {
     let output = msb(env, words)?;
     expect_code(&output, 0)?;
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn msb(env: &TestEnv, words: &[&str]) -> Result<Output> {
+pub(super) fn msb(env: &TestEnv, words: &[&str]) -> Result<Output> {
     Ok(env.msb().args(words).output()?)
 }

@@ -19,6 +19,7 @@ mod keeping;
 mod kernel_settings;
 mod kernels;
 mod lifecycle;
+mod listener;
 mod live_snapshots;
 mod merging;
 mod mounts;
@@ -33,6 +34,7 @@ mod resources;
 mod rollback;
 mod root_disk;
 mod run_and_tmp;
+mod share_asks;
 mod share_rules;
 mod silence;
 mod snapshots;
@@ -112,6 +114,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "rules of a host directory hold for root in the guest",
         share_rules::hold,
+    ),
+    (
+        "a shared file is asked for while the share goes on",
+        share_asks::answered,
     ),
     (
         "what the host does in a directory is seen beside it",

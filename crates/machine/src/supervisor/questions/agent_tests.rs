@@ -107,6 +107,8 @@ fn kinds_have_the_same_words_for_clients_as_in_the_journal() {
     for (shown, kind) in [
         (QuestionKind::Path, Kind::Path),
         (QuestionKind::Network, Kind::Network),
+        (QuestionKind::Read, Kind::Read),
+        (QuestionKind::Change, Kind::Change),
     ] {
         assert_eq!(shown.word(), kind.as_str());
     }

@@ -60,6 +60,8 @@ fn shown(question: Question) -> Shown {
     let kind = match question.kind {
         Kind::Path => QuestionKind::Path,
         Kind::Network => QuestionKind::Network,
+        Kind::Read => QuestionKind::Read,
+        Kind::Change => QuestionKind::Change,
         _ => QuestionKind::Unknown,
     };
     Shown {

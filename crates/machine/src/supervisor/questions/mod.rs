@@ -4,6 +4,7 @@ mod events;
 mod journal;
 mod listeners;
 mod numbers;
+mod shares;
 mod state;
 
 use std::collections::VecDeque;
@@ -20,7 +21,8 @@ pub(super) use events::Events;
 use journal::LimitedJournal;
 use listeners::Listeners;
 use numbers::Numbers;
-use state::{State, lock, now};
+pub(super) use shares::ShareQuestions;
+use state::{Asker, State, lock, now};
 
 /// The answers in the channel to the agent. The others wait in the state.
 const PENDING_ANSWERS: usize = 1;
@@ -43,6 +45,8 @@ impl Questions {
             numbers: Numbers::open(path.with_extension("next"), path),
             listeners: Listeners::default(),
             answers: None,
+            shares: Vec::new(),
+            is_closed: false,
             journal: LimitedJournal::open(path),
             changed: Arc::clone(&changed),
             is_unnumbered: false,
@@ -78,7 +82,9 @@ impl Questions {
                 event = events.message(), if outlook.has_room => match event {
                     Ok(Some(event)) => match event.event {
                         Some(ask_event::Event::Asked(asked)) => self.state().ask(&asked),
-                        Some(ask_event::Event::Withdrawn(token)) => self.state().withdraw(token),
+                        Some(ask_event::Event::Withdrawn(token)) => {
+                            self.state().withdraw(|asker| *asker == Asker::Agent(token));
+                        }
                         None => {}
                     },
                     _ => break,

@@ -4,32 +4,59 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use msb_agent_protocol::v1::{Asked, Told};
-use questions::{Closed, End, Event, Kind, Question, Queue};
-use tokio::sync::Notify;
+use questions::{Closed, End, Event, InvalidQuestion, Kind, Question, Queue};
+use tokio::sync::{Notify, mpsc};
 
 use super::journal::LimitedJournal;
 use super::listeners::Listeners;
 use super::numbers::Numbers;
 use crate::log::log_line;
+use crate::share_messages::ToShare;
 
 /// The answers that wait for the agent. With more of them no question is taken from it. It does not wait for the
 /// answers to questions that are open, so these are added in any case.
 pub(super) const ANSWERS_MAX: usize = 64;
+/// The open questions about files of shares. The others are left to processes that ask by themselves.
+pub(super) const OF_SHARES_MAX: usize = 12;
 
 /// The state of a sandbox's questions.
 #[derive(Debug)]
 pub(super) struct State {
-    /// The open questions, each with the agent's number of it.
-    pub(super) queue: Queue<u64>,
+    /// The open questions, each with the one who waits for its answer.
+    pub(super) queue: Queue<Asker>,
     pub(super) numbers: Numbers,
     pub(super) listeners: Listeners,
     /// The answers that the agent has not taken yet; `None` while it takes none.
     pub(super) answers: Option<VecDeque<Told>>,
+    /// The processes of shares, which take answers in order.
+    pub(super) shares: Vec<mpsc::Sender<ToShare>>,
+    /// True while no process can wait for an answer: questions are denied at once.
+    pub(super) is_closed: bool,
     pub(super) journal: LimitedJournal,
     /// Notified when there is an answer, or the time of the next denial may have changed.
     pub(super) changed: Arc<Notify>,
     /// True if the last question got no number. The log has one line for all that follow.
     pub(super) is_unnumbered: bool,
+}
+
+/// The one who waits for the answer to a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A process, by the agent's number of its question.
+    Agent(u64),
+    /// A request of the guest for a file of a share.
+    Share {
+        /// The number of the share among those with rules.
+        share: usize,
+        /// The share's number of the question.
+        token: u64,
+    },
+}
+
+impl Asker {
+    const fn is_share(&self) -> bool {
+        matches!(self, Self::Share { .. })
+    }
 }
 
 /// The work that waits for the agent's connection.
@@ -69,28 +96,48 @@ impl State {
         self.answers.as_mut().and_then(VecDeque::pop_front)
     }
 
-    /// Takes a question of the guest, or refuses it.
+    /// Takes a question of a process of the guest, or refuses it.
     pub(super) fn ask(&mut self, asked: &Asked) {
-        let token = asked.token;
         let question = Question::new(Kind::Path, &asked.path, &asked.reason);
+        let question = question.map(|new| new.of_process(Some(&asked.process), asked.uid));
+        self.take(question, Asker::Agent(asked.token));
+    }
+
+    /// Takes a question, or refuses it.
+    pub(super) fn take(&mut self, question: Result<Question, InvalidQuestion>, asker: Asker) {
         let question = match question {
-            Ok(question) => question.of_process(Some(&asked.process), asked.uid),
-            Err(error) => return self.tell(token, false, &format!("denied: {error}")),
+            Ok(question) => question,
+            Err(error) => return self.tell(asker, false, &format!("denied: {error}")),
         };
         let Some(number) = self.number() else {
             let text = "denied: the host could not give the question a number";
-            return self.tell(token, false, text);
+            return self.tell(asker, false, text);
         };
         let question = question.numbered(number);
-        if self.listeners.is_empty() {
-            return self.refuse(question, token, End::NoListener);
+        if self.is_closed {
+            return self.refuse(question, asker, End::Paused);
         }
-        match self.queue.ask(question, token, now()) {
+        if self.listeners.is_empty() {
+            return self.refuse(question, asker, End::NoListener);
+        }
+        if asker.is_share() && self.queue.count(Asker::is_share) >= OF_SHARES_MAX {
+            return self.refuse(question, asker, End::TooMany);
+        }
+        match self.queue.ask(question, asker, now()) {
             Ok(question) => {
                 self.listeners.ask(question);
                 self.journal.add(&Event::Asked(question.clone()));
             }
-            Err((question, token)) => self.refuse(*question, token, End::TooMany),
+            Err((question, asker)) => self.refuse(*question, asker, End::TooMany),
+        }
+    }
+
+    /// Records that a rule has refused an access.
+    pub(super) fn refuse_by_rule(&mut self, question: Question, rule: &str) {
+        if let Some(number) = self.number() {
+            let question = question.numbered(number);
+            let end = End::refused(rule);
+            self.journal.add(&Event::Ended { question, end });
         }
     }
 
@@ -108,16 +155,17 @@ impl State {
     }
 
     /// Ends a question that no client was shown.
-    fn refuse(&mut self, question: Question, token: u64, end: End) {
+    fn refuse(&mut self, question: Question, asker: Asker, end: End) {
         self.end_all([Closed {
             question,
-            token,
+            token: asker,
             end,
         }]);
     }
 
-    pub(super) fn withdraw(&mut self, token: u64) {
-        let ended = self.queue.withdraw(|asker| *asker == token);
+    /// Ends the questions of askers that wait no more.
+    pub(super) fn withdraw(&mut self, is_gone: impl Fn(&Asker) -> bool) {
+        let ended = self.queue.withdraw(is_gone);
         self.end_all(ended);
     }
 
@@ -143,7 +191,7 @@ impl State {
     }
 
     /// Tells everybody of the ends of questions.
-    pub(super) fn end_all(&mut self, closed: impl IntoIterator<Item = Closed<u64>>) {
+    pub(super) fn end_all(&mut self, closed: impl IntoIterator<Item = Closed<Asker>>) {
         for closed in closed {
             let Closed {
                 question,
@@ -159,15 +207,26 @@ impl State {
         }
     }
 
-    /// Tells the guest the answer to a question.
-    fn tell(&mut self, token: u64, is_allowed: bool, text: &str) {
-        if let Some(answers) = &mut self.answers {
-            answers.push_back(Told {
-                token,
-                is_allowed,
-                text: text.to_owned(),
-            });
-            self.changed.notify_one();
+    /// Tells the one who waits the answer to a question.
+    fn tell(&mut self, asker: Asker, is_allowed: bool, text: &str) {
+        match asker {
+            Asker::Agent(token) => {
+                if let Some(answers) = &mut self.answers {
+                    answers.push_back(Told {
+                        token,
+                        is_allowed,
+                        text: text.to_owned(),
+                    });
+                    self.changed.notify_one();
+                }
+            }
+            Asker::Share { share, token } => {
+                if let Some(share) = self.shares.get(share) {
+                    // There is room for the answers to all questions that can wait in a share. One that asks more
+                    // denies them when their time is over.
+                    let _ = share.try_send(ToShare::Told { token, is_allowed });
+                }
+            }
         }
     }
 }

@@ -49,7 +49,8 @@ impl Bench {
     }
 
     fn withdraw(&self, token: u64) {
-        self.questions.state().withdraw(token);
+        let mut state = self.questions.state();
+        state.withdraw(|asker| *asker == Asker::Agent(token));
     }
 
     fn answer(&self, id: u64, kind: AnswerKind) -> Result<(), Status> {

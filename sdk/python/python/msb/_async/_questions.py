@@ -84,16 +84,17 @@ class AsyncAnswering(AsyncScope):
 
 
 class AsyncSandboxQuestions:
-    """The questions of a sandbox for hidden files, and rules that change while it runs."""
+    """The questions of a sandbox for files of the host, and rules that change while it runs."""
 
     _link: Link
 
     def on_ask(self, on_ask: OnAsk) -> Opening[AsyncAnswering]:
         """Answers the questions of the running sandbox with a function, until the result is closed.
 
-        A process of the sandbox asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. Its
-        question is denied after 30 seconds, and at once while nobody listens. A file that is allowed is copied in.
-        An exception of the function denies its question, ends the answers, and is raised again by `close`.
+        A process of the sandbox asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. A
+        process that opens or changes a file of a shared directory with the state `ask` or `write-ask` asks by that. The
+        question is denied after 30 seconds, and at once while nobody listens. A staged file that is allowed is copied
+        in. An exception of the function denies its question, ends the answers, and is raised again by `close`.
         """
         return opening(self._answering(on_ask))
 
@@ -102,13 +103,14 @@ class AsyncSandboxQuestions:
         return await AsyncAnswering(self._link, opened.new, on_ask)._begin()
 
     async def allow(self, path: Text, state: RuleState = "allow") -> Allowed:
-        """Gives a path in a staged directory another state, and keeps the rule.
+        """Gives a path in a directory of the host another state, and keeps the rule.
 
-        If the sandbox runs and the path becomes readable, the host's files there are copied into it as they are now,
-        except those that it has of its own. They are no changes of the sandbox. A stopped sandbox gets them by
-        `restage`.
+        In a shared directory the rule holds from the next access on. In a staged one, if the sandbox runs and the path
+        becomes readable, the host's files there are copied into it as they are now, except those that it has of its
+        own. They are no changes of the sandbox. A stopped sandbox gets them by `restage`.
 
-        Raises `InvalidArgument` if the path is in no staged directory, or has wildcards.
+        Raises `InvalidArgument` if the path is in no staged directory and in no shared one with rules, or has
+        wildcards.
         """
         reply = await call(self._link, "allow", {"path": text(path), "state": state})
         return decode(Allowed, reply.value)
