@@ -66,7 +66,7 @@ impl SnapshotExport {
         let runs = DiskRuns::find(&disk, self.disk.written());
         let runs = runs.map_err(snapshot_file::WriteError::Disk)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        snapshot_file::write(out, &self.record, &disk, &runs)?;
+        snapshot_file::write(out, &self.record, &disk, &runs, &[])?;
         Ok(())
     }
 
