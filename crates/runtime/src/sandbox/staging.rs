@@ -20,10 +20,12 @@ impl Sandbox {
     /// Gives the sandbox the image of its staged directories, which is written unless another sandbox has the
     /// same one. Returns the metadata of the directories, in the order of their numbers.
     pub(super) fn stage(&mut self, home: &Home) -> Result<Vec<Metadata>, CreateError> {
-        let count = mounts::staged(&self.spec.mounts).count();
-        if count == 0 {
+        let mut all = mounts::staged(&self.spec.mounts);
+        // An imported sandbox gets its image from the archive.
+        if all.all(|(_, staged)| staged.directory.is_none()) {
             return Ok(Vec::new());
         }
+        let count = mounts::staged(&self.spec.mounts).count();
         let mut listing = self.list_staged()?;
         home.staged_images()
             .stage(&mut listing, &self.files.staged())?;
@@ -38,15 +40,14 @@ impl Sandbox {
     /// # Errors
     /// If a directory cannot be read, or has too many files or rules.
     pub fn list_staged(&self) -> Result<Listing, CreateError> {
-        let mut rules = Vec::new();
+        let mut found = Vec::new();
         for (mount, staged) in mounts::staged(&self.spec.mounts) {
-            mount.check_staged()?;
-            rules.push((staged, staged.all_rules().map_err(MountError::from)?));
+            let rules = staged.all_rules().map_err(MountError::from)?;
+            found.push((staged.source(&mount.target)?, rules));
         }
-        let sources = rules.iter().map(|(staged, rules)| Source {
-            directory: &staged.directory,
-            rules,
-        });
+        let sources = found
+            .iter()
+            .map(|(directory, rules)| Source { directory, rules });
         let sources: Vec<Source<'_>> = sources.collect();
         Ok(list(&sources).map_err(staged_image::StoreError::from)?)
     }

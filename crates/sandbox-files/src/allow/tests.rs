@@ -31,7 +31,7 @@ impl Bench {
             target: "/srv/work".parse().expect("a target"),
             read_only: false,
             source: Source::Staged(Staged {
-                directory,
+                directory: Some(directory),
                 rules: rules
                     .iter()
                     .map(|rule| rule.parse().expect("a rule"))

@@ -139,6 +139,7 @@ fn mounts() -> Vec<Error> {
         MountError::Vanished { path: "/srv".into(), target: target() }.into(),
         MountError::Unreadable { path: "/srv".into(), source: denied() }.into(),
         MountError::TooMany { mounts: 9, limit: 8 }.into(),
+        MountError::StagedElsewhere { target: target() }.into(),
         volume_missing().into(),
         VolumeError::Exists { name: data() }.into(),
         VolumeError::Needed { name: data(), sandboxes: vec![web()] }.into(),
