@@ -12,6 +12,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod forks;
+mod layer;
 mod live;
 mod merge;
 mod name;

@@ -8,6 +8,7 @@ use msb_agent_protocol::Client;
 use msb_runtime::{ConnectError, GenerationsLock, Spec, UpperPool};
 use tokio::task::spawn_blocking;
 
+use super::layer::StagedLayer;
 use super::{
     Cause, Consistency, GENERATIONS_MAX, Origin, SandboxSnapshots, Snapshot, SnapshotDraft,
     SnapshotError, check_count,
@@ -94,7 +95,7 @@ impl SandboxSnapshots {
             spec: Spec::read(&self.files.directory)?,
             pool,
             base: self.files.base(),
-            staged: self.files.staged(),
+            staged: StagedLayer::find(&self.files)?,
             state: live.state,
             _keeping: live.keeping,
             _stopped: None,

@@ -159,18 +159,6 @@ fn plain(name: &[u8]) -> Name {
     Name::new(name).expect("a plain word")
 }
 
-/// Gives a new sandbox the image of the staged directories of another one, under a second name. `from` is the
-/// path of the other's; nothing happens if it does not exist.
-///
-/// # Errors
-/// If the file cannot get the name.
-pub fn share_staged(from: &Path, files: &SandboxPaths) -> io::Result<()> {
-    match fs::hard_link(from, files.staged()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        linked => linked,
-    }
-}
-
 /// Removes all images of a sandbox, whose directories were staged anew.
 ///
 /// # Errors

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use fs_err as fs;
 use fstree::{InodeId, Tree};
-use msb_runtime::{Home, Sandbox, UpperPool, settle_staged, staged_targets};
+use msb_runtime::{CreateError, Home, Sandbox, UpperPool, settle_staged, staged, staged_targets};
 use msb_sandbox_snapshots::SandboxSnapshots;
 use rootfs_view::{Origin, View};
 use tree_diff::{Scope, Side as _};
@@ -69,6 +69,7 @@ impl<'a> Restaging<'a> {
         if targets.is_empty() {
             return Err(RestageError::NothingStaged { name: name.clone() });
         }
+        claimed.check_sources()?;
         let snapshots = SandboxSnapshots::new(sandbox.clone()).snapshots();
         let snapshots = snapshots.map_err(|source| RestageError::Snapshots {
             name: name.clone(),
@@ -133,6 +134,22 @@ impl<'a> Restaging<'a> {
         settled.map(|()| listed)
     }
 
+    /// Checks that this host has all directories, before any disk is read.
+    fn check_sources(&self) -> Result<(), RestageError> {
+        for (mount, staged) in staged(&self.sandbox.spec.mounts) {
+            let source = staged.source(&mount.target).map_err(CreateError::from);
+            source.map_err(|source| self.stage_error(source))?;
+        }
+        Ok(())
+    }
+
+    fn stage_error(&self, source: CreateError) -> RestageError {
+        RestageError::Stage {
+            name: self.sandbox.spec.name.clone(),
+            source: Box::new(source),
+        }
+    }
+
     fn diff_error(&self, source: crate::DiffError) -> RestageError {
         RestageError::Diff {
             name: self.sandbox.spec.name.clone(),
@@ -142,19 +159,11 @@ impl<'a> Restaging<'a> {
 
     /// Writes the image of the directories as they are now, as the one to come.
     fn stage_new(&self, home: &Home) -> Result<(), RestageError> {
-        let mut listing = self
-            .sandbox
-            .list_staged()
-            .map_err(|source| RestageError::Stage {
-                name: self.sandbox.spec.name.clone(),
-                source: Box::new(source),
-            })?;
+        let listing = self.sandbox.list_staged();
+        let mut listing = listing.map_err(|source| self.stage_error(source))?;
         let images = home.staged_images();
         let staged = images.stage(&mut listing, &self.sandbox.files.new_staged());
-        staged.map_err(|source| RestageError::Stage {
-            name: self.sandbox.spec.name.clone(),
-            source: Box::new(source.into()),
-        })?;
+        staged.map_err(|source| self.stage_error(source.into()))?;
         let synced = durable_files::sync_directory(&self.sandbox.files.directory);
         synced.map_err(|source| RestageError::Write {
             name: self.sandbox.spec.name.clone(),

@@ -1,3 +1,4 @@
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -14,6 +15,7 @@ use super::super::record::Records;
 use super::ExportError;
 use super::record::Archived;
 use crate::SandboxSnapshots;
+use crate::layer::StagedLayer;
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -24,6 +26,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub struct SnapshotExport {
     record: Vec<u8>,
     disk: generations::Snapshot<FileStorage>,
+    /// The images of the staged directories.
+    images: Vec<File>,
 }
 
 impl SandboxSnapshots {
@@ -40,11 +44,22 @@ impl SandboxSnapshots {
         let snapshot = records.read(&name)?;
         let state = snapshot.state(records.path(&name))?;
         let disk = pool.pool.open_snapshot(&state);
-        let mut archived = Archived::new(snapshot, image.record.config_digest, self.spec.clone());
+        let layer = StagedLayer::find(&self.files).map_err(SnapshotError::Io)?;
+        let images = layer.map_or_else(|| Ok(Vec::new()), |layer| layer.open());
+        let images = images.map_err(SnapshotError::Io)?;
+        let sizes = images.iter().map(ReadAt::size_bytes);
+        let sizes = sizes.collect::<io::Result<Vec<u64>>>();
+        let mut archived = Archived::new(
+            snapshot,
+            image.record.config_digest,
+            self.spec.clone(),
+            sizes.map_err(SnapshotError::Io)?,
+        );
         archived.has_base = !matches!(self.base().map_err(SnapshotError::Io)?, Base::Image);
         Ok(SnapshotExport {
             record: archived.sealed().map_err(ExportError::Record)?,
             disk: disk.map_err(SnapshotError::Open)?,
+            images,
         })
     }
 }
@@ -60,13 +75,22 @@ impl SnapshotExport {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), ExportError> {
         let disk = Cancellable {
-            disk: &self.disk,
+            source: &self.disk,
             is_cancelled,
         };
+        let images = self.images.iter().map(|source| Cancellable {
+            source,
+            is_cancelled,
+        });
+        let images: Vec<_> = images.collect();
+        let images: Vec<&dyn ReadAt> = images
+            .iter()
+            .map(|image| -> &dyn ReadAt { image })
+            .collect();
         let runs = DiskRuns::find(&disk, self.disk.written());
         let runs = runs.map_err(snapshot_file::WriteError::Disk)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        snapshot_file::write(out, &self.record, &disk, &runs, &[])?;
+        snapshot_file::write(out, &self.record, &disk, &runs, &images)?;
         Ok(())
     }
 
@@ -93,21 +117,21 @@ impl SnapshotExport {
     }
 }
 
-/// A disk that cannot be read any more once the work is cancelled.
-struct Cancellable<'a> {
-    disk: &'a generations::Snapshot<FileStorage>,
+/// A disk or an image that cannot be read any more once the work is cancelled.
+struct Cancellable<'a, R> {
+    source: &'a R,
     is_cancelled: &'a dyn Fn() -> bool,
 }
 
-impl ReadAt for Cancellable<'_> {
+impl<R: ReadAt> ReadAt for Cancellable<'_, R> {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         if (self.is_cancelled)() {
             return Err(io::Error::other("it was cancelled"));
         }
-        self.disk.read_exact_at(buf, offset_bytes)
+        self.source.read_exact_at(buf, offset_bytes)
     }
 
     fn size_bytes(&self) -> io::Result<u64> {
-        Ok(self.disk.size_bytes())
+        self.source.size_bytes()
     }
 }
