@@ -69,7 +69,7 @@ pub use sandbox::{
     OwnOptions, Owner, ReadLock, RecordError, RemoveError, RenameError, Resources, Running,
     Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError, StartOptions, State, Stopping,
     UNMOUNT_TIMEOUT, UPPER_SERIAL, UnreadableSandbox, UpdateError, UpperError, UpperPool,
-    add_staged, check_names, current_staged, note_missing_base, settle_staged, share_base,
+    add_staged, check_names, current_staged, note_missing_base, share_base, staged_below,
     upper_options, write_anonymous_volumes,
 };
 pub use staged_image::Notices as StagingNotices;

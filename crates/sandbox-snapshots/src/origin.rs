@@ -65,12 +65,13 @@ impl SandboxSnapshots {
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
         let keeping = pool.keep_generations()?;
         let records = Records::new(&self.files);
+        let state = records.read(&name)?.state(records.path(&name))?;
         Ok(Origin {
             spec: Spec::read(&self.files.directory)?,
-            state: records.read(&name)?.state(records.path(&name))?,
             pool,
             base: self.files.base(),
-            staged: StagedLayer::find(&self.files)?,
+            staged: StagedLayer::below(&self.files, &state)?,
+            state,
             _keeping: keeping,
             _stopped: stopped,
         })
@@ -80,10 +81,11 @@ impl SandboxSnapshots {
         let (sandbox, lock) = self.claim_stopped()?;
         let pool = UpperPool::adopt(&sandbox.files)?;
         let keeping = pool.keep_generations()?;
+        let state = cut_disk(&pool)?;
         Ok(Origin {
-            state: cut_disk(&pool)?,
             base: sandbox.files.base(),
-            staged: StagedLayer::find(&sandbox.files)?,
+            staged: StagedLayer::below(&sandbox.files, &state)?,
+            state,
             spec: sandbox.spec.clone(),
             pool,
             _keeping: keeping,

@@ -43,7 +43,7 @@ impl Found {
         let targets = staged_targets(&sandbox.spec.mounts);
         let rules = staged(&sandbox.spec.mounts).nth(place.number);
         let rules = rules.map_or_else(|| Ok(Rules::new()), |(_, staged)| staged.all_rules());
-        let image = current_staged(&sandbox).and_then(|path| open_file(&path));
+        let image = current_staged(&sandbox.files).and_then(|path| open_file(&path));
         let (image, _) = image.map_err(AllowError::Image)?;
         let staged = View::open_staged_image(image, &targets)?;
         let mut with_rule = sandbox.clone();

@@ -7,17 +7,6 @@ use durable_files::UnfinishedFile;
 use msb_runtime::{ChangeLock, Sandbox, current_staged};
 use staged_image::{LetInImages, Listing, StoreError};
 
-/// Returns the images of the files that were let into a sandbox, the oldest first: those that belong to its image
-/// of staged directories.
-///
-/// # Errors
-/// If a file or the directory cannot be read.
-pub(crate) fn let_in_images(sandbox: &Sandbox) -> io::Result<Vec<PathBuf>> {
-    let images = LetInImages::new(sandbox.files.let_in());
-    let images = images.belonging_to(&current_staged(sandbox)?)?;
-    Ok(images.into_iter().map(|(_, path)| path).collect())
-}
-
 /// Writes the files of a listing as a new image of a sandbox, durably, and returns its path.
 ///
 /// # Errors
@@ -30,7 +19,7 @@ pub(super) fn add_let_in(sandbox: &Sandbox, listing: &mut Listing) -> Result<Pat
     };
     let _change = ChangeLock::take(&sandbox.files).map_err(failed)?;
     let images = LetInImages::new(directory.clone());
-    let staged = current_staged(sandbox).map_err(failed)?;
+    let staged = current_staged(&sandbox.files).map_err(failed)?;
     let all = images.belonging_to(&staged).map_err(failed)?;
     if all.len() >= LetInImages::MAX {
         let message = format!(

@@ -15,7 +15,6 @@ use path_rules::Pattern;
 
 pub use error::AllowError;
 use found::Found;
-pub(crate) use images::let_in_images;
 use let_in::{blocking, let_in};
 
 use crate::files::SandboxFiles;

@@ -1,5 +1,6 @@
 use fs_err as fs;
 use msb_runtime::{Home, Mount, Source, Staged};
+use msb_sandbox_snapshots::StagedLayer;
 
 use super::*;
 use crate::fixture;
@@ -133,6 +134,6 @@ fn the_image_has_the_files_with_their_attributes_and_no_others() {
     found.present.insert(b"sealed/deep".to_vec());
     found.present.insert(b"sealed".to_vec());
     assert!(found.write().expect("written").is_none(), "it is there");
-    let images = let_in_images(&bench.sandbox).expect("listed");
-    assert_eq!(images, [written.path]);
+    let layer = StagedLayer::current(&bench.sandbox.files).expect("listed");
+    assert_eq!(layer.expect("staged").let_in, [written.path]);
 }

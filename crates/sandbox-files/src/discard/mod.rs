@@ -10,6 +10,7 @@ mod wanted;
 use std::collections::HashSet;
 use std::io::{self, Read as _};
 use std::iter;
+use std::path::Path;
 use std::sync::Arc;
 
 use ext4_writer::WriteError;
@@ -128,7 +129,7 @@ impl<'a> Discarding<'a> {
         if !options.is_dry_run && !listed.is_empty() {
             let upper = claimed.upper_tree(&root, staged.as_ref(), home)?;
             // The old disk is not read any more once the new one is written.
-            claimed.write_upper(upper, pool, (root, staged), None)?;
+            claimed.write_upper(upper, pool, (root, staged))?;
         }
         Ok(listed)
     }
@@ -245,30 +246,33 @@ impl<'a> Discarding<'a> {
     }
 
     /// Writes the new upper disk, of either form, and puts it in the place of the old one. `readers` read the
-    /// old one. The filesystem has the usual UUID of the sandbox's, or another one.
-    pub(crate) fn write_upper<T>(
+    /// old one.
+    fn write_upper<T>(
         &self,
         upper: Tree<DiskFile>,
         pool: Option<UpperPool>,
         readers: T,
-        uuid: Option<[u8; 16]>,
     ) -> Result<(), DiscardError> {
-        let Some(pool) = pool else {
-            return self.replace_upper(&upper, uuid);
-        };
-        let written = self.stage_upper(&upper, &pool, uuid)?;
-        drop((upper, readers));
-        let replaced = written.replace(&SandboxSnapshots::new(self.sandbox.clone()), &pool);
-        replaced.map_err(|source| self.snapshot_error(source))
+        match pool {
+            Some(pool) => self.write_pool(upper, &pool, readers, None),
+            None => self.replace_upper(&upper),
+        }
     }
 
-    /// Returns the parameters of the new disk.
-    fn options_with(&self, size_bytes: u64, uuid: Option<[u8; 16]>) -> ext4_writer::Options {
-        let usual = upper_options(&self.sandbox.spec, size_bytes);
-        ext4_writer::Options {
-            uuid: uuid.unwrap_or(usual.uuid),
-            ..usual
-        }
+    /// Writes the new upper disk, one of generations, and puts it in the place of the old one, over the image of
+    /// staged directories that is below that, or over a new one. `readers` read the old one.
+    pub(crate) fn write_pool<T>(
+        &self,
+        upper: Tree<DiskFile>,
+        pool: &UpperPool,
+        readers: T,
+        new_image: Option<&Path>,
+    ) -> Result<(), DiscardError> {
+        let written = self.stage_upper(&upper, pool)?;
+        drop((upper, readers));
+        let snapshots = SandboxSnapshots::new(self.sandbox.clone());
+        let replaced = written.replace(&snapshots, pool, new_image);
+        replaced.map_err(|source| self.snapshot_error(source))
     }
 
     fn diff_error(&self, source: DiffError) -> DiscardError {
@@ -283,20 +287,19 @@ impl<'a> Discarding<'a> {
         &self,
         tree: &Tree<DiskFile>,
         pool: &UpperPool,
-        uuid: Option<[u8; 16]>,
     ) -> Result<StagedDisk, DiscardError> {
         let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
         let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
         // A disk that was to be larger from the next start on is that now.
         let size_bytes = self.sandbox.spec.upper_bytes.max(old_bytes);
-        let options = self.options_with(size_bytes, uuid);
+        let options = upper_options(&self.sandbox.spec, size_bytes);
         let write = |output: NewDisk<'_>| ext4_writer::write(tree, &options, output).map(drop);
         let written = SandboxSnapshots::new(self.sandbox.clone()).stage_disk(size_bytes, write);
         let written = written.map_err(|source| self.snapshot_error(source))?;
         written.map_err(|source| self.layout_error(source, size_bytes))
     }
 
-    fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
+    pub(crate) fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
         DiscardError::Generations {
             name: self.sandbox.spec.name.clone(),
             source,
@@ -312,11 +315,7 @@ impl<'a> Discarding<'a> {
     }
 
     /// Writes a new upper disk, which then takes the place of the old one.
-    fn replace_upper(
-        &self,
-        tree: &Tree<DiskFile>,
-        uuid: Option<[u8; 16]>,
-    ) -> Result<(), DiscardError> {
+    fn replace_upper(&self, tree: &Tree<DiskFile>) -> Result<(), DiscardError> {
         let name = || self.sandbox.spec.name.clone();
         let path = self.sandbox.files.upper();
         let old = fs::metadata(&path).map_err(|source| DiscardError::Write {
@@ -325,7 +324,7 @@ impl<'a> Discarding<'a> {
         })?;
         // A disk that was to be larger from the next start on is that now.
         let size_bytes = self.sandbox.spec.upper_bytes.max(old.len());
-        let options = self.options_with(size_bytes, uuid);
+        let options = upper_options(&self.sandbox.spec, size_bytes);
         let mut failed = None;
         let published = durable_files::publish(&path, |file| {
             let written = ext4_writer::write(tree, &options, &*file);

@@ -1,11 +1,9 @@
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use durable_files::{UnfinishedFile, directory_of};
 use fs_err as fs;
 use fstree::ReadAt;
-use generations::FileStorage;
 use image_store::StoredImage;
 use msb_runtime::{Base, UpperPool};
 use snapshot_file::DiskRuns;
@@ -14,8 +12,7 @@ use super::super::SnapshotError;
 use super::super::record::Records;
 use super::ExportError;
 use super::record::Archived;
-use crate::SandboxSnapshots;
-use crate::layer::StagedLayer;
+use crate::{OpenState, SandboxSnapshots};
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -25,9 +22,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub struct SnapshotExport {
     record: Vec<u8>,
-    disk: generations::Snapshot<FileStorage>,
-    /// The images of the staged directories.
-    images: Vec<File>,
+    state: OpenState,
 }
 
 impl SandboxSnapshots {
@@ -43,11 +38,8 @@ impl SandboxSnapshots {
         let records = Records::new(&self.files);
         let snapshot = records.read(&name)?;
         let state = snapshot.state(records.path(&name))?;
-        let disk = pool.pool.open_snapshot(&state);
-        let layer = StagedLayer::find(&self.files).map_err(SnapshotError::Io)?;
-        let images = layer.map_or_else(|| Ok(Vec::new()), |layer| layer.open());
-        let images = images.map_err(SnapshotError::Io)?;
-        let sizes = images.iter().map(ReadAt::size_bytes);
+        let state = self.open_state(&pool, &state)?;
+        let sizes = state.staged.iter().map(ReadAt::size_bytes);
         let sizes = sizes.collect::<io::Result<Vec<u64>>>();
         let mut archived = Archived::new(
             snapshot,
@@ -58,8 +50,7 @@ impl SandboxSnapshots {
         archived.has_base = !matches!(self.base().map_err(SnapshotError::Io)?, Base::Image);
         Ok(SnapshotExport {
             record: archived.sealed().map_err(ExportError::Record)?,
-            disk: disk.map_err(SnapshotError::Open)?,
-            images,
+            state,
         })
     }
 }
@@ -75,10 +66,10 @@ impl SnapshotExport {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), ExportError> {
         let disk = Cancellable {
-            source: &self.disk,
+            source: &self.state.disk,
             is_cancelled,
         };
-        let images = self.images.iter().map(|source| Cancellable {
+        let images = self.state.staged.iter().map(|source| Cancellable {
             source,
             is_cancelled,
         });
@@ -87,7 +78,7 @@ impl SnapshotExport {
             .iter()
             .map(|image| -> &dyn ReadAt { image })
             .collect();
-        let runs = DiskRuns::find(&disk, self.disk.written());
+        let runs = DiskRuns::find(&disk, self.state.disk.written());
         let runs = runs.map_err(snapshot_file::WriteError::Disk)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, out);
         snapshot_file::write(out, &self.record, &disk, &runs, &images)?;
