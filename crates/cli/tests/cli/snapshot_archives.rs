@@ -85,29 +85,11 @@ fn exported_with_staged(home: &TestHome) -> PathBuf {
     let rules = ["--rule", ".envrc=allow", "--rule", "docs=read-only"];
     let words = [&words[..], &["-v", &mount], &rules, &["app"]].concat();
     printed(home, &words);
-    change(home, "agent", &["new", ".envrc"]);
+    home.change_staged("agent", &["new", ".envrc"]);
     printed(home, &["snapshot", "create", "agent@clean"]);
     let archive = home.path().join("staged.msb");
     export(home, "agent@clean", &archive);
     archive
-}
-
-/// Adds files to the staged directory of a sandbox that never ran, as its guest would.
-fn change(home: &TestHome, sandbox: &str, names: &[&str]) {
-    let directory = printed(home, &["inspect", "-f", "{{.directory}}", sandbox]);
-    let disk = Path::new(directory.trim()).join("upper.ext4");
-    let file = home.path().join("change");
-    fs::write(&file, "of the sandbox").expect("written");
-    let mut script = "cd /staged/0/upper\n".to_owned();
-    for name in names {
-        script.push_str(&format!("write {} {name}\n", file.display()));
-    }
-    let commands = home.path().join("commands");
-    fs::write(&commands, script).expect("written");
-    let mut debugfs = Command::new("debugfs");
-    let output = debugfs.args(["-w", "-f"]).arg(commands).arg(disk).output();
-    let output = output.expect("debugfs is there");
-    assert!(output.status.success(), "{output:?}");
 }
 
 /// Returns the directories of sandboxes, of which a failed import leaves none.

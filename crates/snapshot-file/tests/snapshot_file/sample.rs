@@ -23,7 +23,7 @@ pub(crate) fn images() -> [Vec<u8>; 2] {
     })
 }
 
-/// What an archive has.
+/// The parts of an archive.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) record: Vec<u8>,

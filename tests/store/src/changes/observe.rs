@@ -8,7 +8,7 @@ use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, SNAPPED, STAGED, World};
+use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, SNAPPED, STAGED, STAGED_SNAPPED, World};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
@@ -42,6 +42,13 @@ pub(super) fn changes(world: &World) -> Result<Vec<String>> {
 /// Returns the changes of the sandbox to its staged directory: one of them is none once the host's change is staged.
 pub(super) fn staged_changes(world: &World) -> Result<Vec<String>> {
     lines(world, &["diff", STAGED])
+}
+
+/// Returns the same of the sandbox with a snapshot, and the changes that the snapshot has over the files of its time.
+pub(super) fn staged_changes_since_snapshot(world: &World) -> Result<Vec<String>> {
+    let mut found = lines(world, &["diff", STAGED_SNAPPED])?;
+    found.extend(lines(world, &["diff", &format!("{STAGED_SNAPPED}@first")])?);
+    Ok(found)
 }
 
 /// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
