@@ -8,7 +8,9 @@ use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, STAGED, World};
+use super::world::{
+    CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, STAGED, STAGED_SNAPPED, World,
+};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
@@ -49,6 +51,13 @@ pub(super) fn staged_changes(world: &World) -> Result<Vec<String>> {
 pub(super) fn repository_and_changes(world: &World) -> Result<Vec<String>> {
     let mut found = repository_files(world)?;
     found.extend(staged_changes(world)?);
+    Ok(found)
+}
+
+/// Returns the changes of the sandbox with a snapshot, and those that the snapshot has over the files of its time.
+pub(super) fn staged_changes_since_snapshot(world: &World) -> Result<Vec<String>> {
+    let mut found = lines(world, &["diff", STAGED_SNAPPED])?;
+    found.extend(lines(world, &["diff", &format!("{STAGED_SNAPPED}@first")])?);
     Ok(found)
 }
 

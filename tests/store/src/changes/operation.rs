@@ -8,11 +8,12 @@ use super::super::told;
 use super::observe::{
     changes, changes_since_snapshots, commanded, committed_image, forks, merged, project_files,
     pushed_image, repository_and_changes, repository_files, saved_archive, saved_layout, snapped,
-    snapshots, staged_changes,
+    snapshots, staged_changes, staged_changes_since_snapshot,
 };
 use super::step::{NAMES, Step, steps};
 use super::world::{
-    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, STAGED, World,
+    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, STAGED, STAGED_SNAPPED,
+    World,
 };
 
 /// A command of msb, and what it changes.
@@ -105,6 +106,12 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             )
         },
         operation("restage", &["restage", STAGED], staged_changes, 500),
+        operation(
+            "restage with snapshots",
+            &["restage", STAGED_SNAPPED],
+            staged_changes_since_snapshot,
+            500,
+        ),
         operation("discard", &["discard", CHANGED, "/etc"], changes, 600),
         operation(
             "discard with snapshots",

@@ -28,6 +28,8 @@ pub(super) const COMMANDED: &str = "commanded";
 
 /// The sandbox with a staged directory, whose files it changed, and the host too.
 pub(super) const STAGED: &str = "staged";
+/// The same with a snapshot.
+pub(super) const STAGED_SNAPPED: &str = "staged-snapped";
 /// The directory of the home with the images of staged directories, whose names are other ones each time.
 const STAGED_IMAGES: &str = "home/staged";
 
@@ -40,7 +42,7 @@ pub(super) const EXPORTED: &str = "exported.msb";
 /// The sandbox that a fork, or an import, makes.
 pub(super) const FORK: &str = "fork";
 
-/// The files of a test: an `MSB_HOME` with an image and four stopped sandboxes, a project of the host,
+/// The files of a test: an `MSB_HOME` with an image and stopped sandboxes, a project of the host,
 /// and an archive. They are copied anew before each run.
 pub(super) struct World {
     program: Msb,
@@ -161,7 +163,7 @@ impl World {
     /// Checks the store, all snapshots, and the disks of the sandboxes with e2fsck.
     pub(super) fn expect_whole(&self) -> Result<()> {
         expect_whole(self.msb())?;
-        for name in [BEFORE, CHANGED, SNAPPED, COMMANDED, STAGED] {
+        for name in [BEFORE, CHANGED, SNAPPED, COMMANDED, STAGED, STAGED_SNAPPED] {
             succeed(&mut self.command(&["snapshot", "verify", name]))?;
         }
         for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
@@ -267,20 +269,31 @@ impl World {
         Ok(())
     }
 
-    /// Makes the sandbox with a staged directory. Its changes are put on its disk as the kernel's overlay keeps
-    /// them; one of them is the change that the host makes to the directory, too.
+    /// Makes the sandboxes with a staged directory. Their changes are put on their disks as the kernel's overlay
+    /// keeps them; one of them is the change that the host makes to the directory, too.
     fn make_staged(&self) -> Result<()> {
         let both = [("same", "1"), ("edited", "2"), ("both", "3")];
         self.make_project("repository", &both)?;
-        let mount = format!("{}:/work:staged", self.path("repository"));
-        let mut create = self.command(&["create", "--name", STAGED]);
-        succeed(create.args(["--upper-size", "32M", "-v", &mount, IMAGE]))?;
         self.make_project(
             "changes",
             &[("edited", "of the sandbox"), ("added", "4"), ("both", "5")],
         )?;
         let changes = self.root.join("changes");
-        let disk = self.directory(STAGED)?.join("upper.ext4");
+        for name in [STAGED, STAGED_SNAPPED] {
+            self.make_staged_one(name, &changes)?;
+        }
+        let snapshot = format!("{STAGED_SNAPPED}@first");
+        succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
+        fs::copy(changes.join("both"), self.root.join("repository/both"))?;
+        fs::remove_dir_all(changes)?;
+        Ok(())
+    }
+
+    fn make_staged_one(&self, name: &str, changes: &Path) -> Result<()> {
+        let mount = format!("{}:/work:staged", self.path("repository"));
+        let mut create = self.command(&["create", "--name", name]);
+        succeed(create.args(["--upper-size", "32M", "-v", &mount, IMAGE]))?;
+        let disk = self.directory(name)?.join("upper.ext4");
         for name in ["edited", "added", "both"] {
             let written = format!(
                 "write {} /staged/0/upper/{name}",
@@ -294,8 +307,6 @@ impl World {
             let told = String::from_utf8_lossy(&output.stderr);
             ensure!(!told.contains("not found"), "{told}");
         }
-        fs::copy(changes.join("both"), self.root.join("repository/both"))?;
-        fs::remove_dir_all(changes)?;
         Ok(())
     }
 
