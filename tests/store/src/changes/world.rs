@@ -24,8 +24,10 @@ pub(super) const SNAPPED: &str = "snapped";
 /// The sandbox with a command that has a snapshot before it, and made changes since.
 pub(super) const COMMANDED: &str = "commanded";
 
-/// The sandbox with a staged directory, whose files it changed, and the host too.
+/// The sandbox with staged directories, whose files it changed, and the host too.
 pub(super) const STAGED: &str = "staged";
+/// How often a file has its text.
+pub(super) const TEXTS: usize = 20_000;
 /// The directory of the home with the images of staged directories, whose names are other ones each time.
 const STAGED_IMAGES: &str = "home/staged";
 
@@ -266,44 +268,12 @@ impl World {
         Ok(())
     }
 
-    /// Makes the sandbox with a staged directory. Its changes are put on its disk as the kernel's overlay keeps
-    /// them; one of them is the change that the host makes to the directory, too.
-    fn make_staged(&self) -> Result<()> {
-        let both = [("same", "1"), ("edited", "2"), ("both", "3")];
-        self.make_project("repository", &both)?;
-        let mount = format!("{}:/work:staged", self.path("repository"));
-        let mut create = self.command(&["create", "--name", STAGED]);
-        succeed(create.args(["--upper-size", "32M", "-v", &mount, IMAGE]))?;
-        self.make_project(
-            "changes",
-            &[("edited", "of the sandbox"), ("added", "4"), ("both", "5")],
-        )?;
-        let changes = self.root.join("changes");
-        let disk = self.directory(STAGED)?.join("upper.ext4");
-        for name in ["edited", "added", "both"] {
-            let written = format!(
-                "write {} /staged/0/upper/{name}",
-                changes.join(name).display()
-            );
-            let output = succeed(
-                Command::new("debugfs")
-                    .args(["-w", "-R", &written])
-                    .arg(&disk),
-            )?;
-            let told = String::from_utf8_lossy(&output.stderr);
-            ensure!(!told.contains("not found"), "{told}");
-        }
-        fs::copy(changes.join("both"), self.root.join("repository/both"))?;
-        fs::remove_dir_all(changes)?;
-        Ok(())
-    }
-
-    fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
+    pub(super) fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
         let directory = self.root.join(name);
         for (path, text) in files {
             let path = directory.join(path);
             fs::create_dir_all(path.parent().unwrap_or(&directory))?;
-            fs::write(path, text.repeat(20_000))?;
+            fs::write(path, text.repeat(TEXTS))?;
         }
         Ok(())
     }
@@ -348,7 +318,7 @@ impl World {
     }
 
     /// Returns the directory of a sandbox.
-    fn directory(&self, sandbox: &str) -> Result<PathBuf> {
+    pub(super) fn directory(&self, sandbox: &str) -> Result<PathBuf> {
         let words = ["inspect", "--format", "{{.id}}", sandbox];
         let printed = succeed(&mut self.command(&words))?.stdout;
         let id = String::from_utf8(printed)?;
