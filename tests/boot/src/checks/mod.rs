@@ -37,6 +37,7 @@ mod share_rules;
 mod silence;
 mod snapshots;
 mod staged;
+mod staged_git;
 mod stream_owners;
 mod streams;
 mod surroundings;
@@ -48,7 +49,7 @@ use anyhow::Result;
 use test_support::TestEnv;
 use test_support::harness::Trial;
 
-use crate::trial::boot;
+use crate::trial::{boot, boot_in};
 
 /// A check: its name and its function.
 type Check = (&'static str, fn(&TestEnv) -> Result<()>);
@@ -319,7 +320,7 @@ const OF_DISK: &[Check] = &[
 /// Returns the checks as tests.
 ///
 /// A second VMM has to pass `checks::machine::boot_…` and `checks::disk::boot_…`, beside one that passed all
-/// checks; the others are `checks::guest::boot_…`.
+/// checks; the others are `checks::guest::boot_…`, and `checks::git::boot_…` with an image that has git.
 pub(crate) fn tests() -> Vec<Trial> {
     let group = |name, checks: &[Check]| {
         let tests = checks
@@ -330,5 +331,11 @@ pub(crate) fn tests() -> Vec<Trial> {
     let mut tests = group("checks::machine", OF_MACHINE);
     tests.extend(group("checks::guest", OF_GUEST));
     tests.extend(group("checks::disk", OF_DISK));
+    tests.push(boot_in(
+        TestEnv::with_bench_guests,
+        "checks::git",
+        "commits of a staged repository come home by git, and its index is not rewritten",
+        staged_git::comes_home,
+    ));
     tests
 }
