@@ -3,6 +3,7 @@ mod chosen;
 mod editing;
 mod gated;
 mod reviewed;
+mod three_trees;
 
 use std::fs;
 use std::io;
