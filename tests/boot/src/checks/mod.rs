@@ -4,6 +4,7 @@
 //! function that fails with its finding, and each has to clean up after itself.
 
 mod asks;
+mod asks_at_run;
 mod changes;
 mod clock;
 mod control_groups;
@@ -41,6 +42,7 @@ mod staged_git;
 mod stream_owners;
 mod streams;
 mod surroundings;
+mod terminal;
 mod undo;
 mod unrunnable;
 mod volumes;
@@ -310,6 +312,10 @@ const OF_DISK: &[Check] = &[
     (
         "a guest asks for hidden files, and gets those that are allowed",
         asks::answered,
+    ),
+    (
+        "a guest is answered at the terminal of its run",
+        asks_at_run::answered,
     ),
     (
         "a native root has the image's files, and one changed byte takes few blocks",
