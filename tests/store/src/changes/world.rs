@@ -26,7 +26,7 @@ pub(super) const COMMANDED: &str = "commanded";
 
 /// The sandbox with staged directories, whose files it changed, and the host too.
 pub(super) const STAGED: &str = "staged";
-/// How often a file has its text.
+/// The number of times that a file has its text.
 pub(super) const TEXTS: usize = 20_000;
 /// The directory of the home with the images of staged directories, whose names are other ones each time.
 const STAGED_IMAGES: &str = "home/staged";

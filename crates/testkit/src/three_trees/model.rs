@@ -1,49 +1,66 @@
-//! The end of an apply, by the rules of docs/diff.md: what the sandbox changed is put in the place of what it began
-//! with; what the host has already is done; anything else is a conflict, and then nothing is done.
+//! The end of an apply: what the sandbox changed is put in the place of what it began with, what the host has already is
+//! done, and anything else is a conflict, with which nothing is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::forms::{Forms, form};
-use super::{Entry, Files, above, is_below, remove};
+use super::editor::{Entry, Files, above, is_below, remove};
+use super::forms::{HostFiles, form, of};
 
-/// A change of the sandbox.
-#[derive(Debug)]
-pub(super) struct Changed {
-    pub(super) path: String,
+/// A change of a sandbox.
+#[derive(Debug, Clone)]
+pub struct SandboxChange {
+    /// The path, without a leading slash.
+    pub path: String,
     /// True for the removal of a file with its directory.
-    pub(super) is_implied: bool,
+    pub is_implied: bool,
     /// True if the file is another name of one that the sandbox has.
-    pub(super) is_linked: bool,
+    pub is_linked: bool,
 }
 
+/// The end of an apply.
 #[derive(Debug)]
-pub(super) enum Outcome {
-    Applied(End),
-    /// The paths of the files that are in the way, without those below others.
+pub enum ApplyEnd {
+    /// The changes are applied.
+    Applied(AppliedFiles),
+    /// Nothing is done. These paths are in the way, without those below others.
     Conflicts(BTreeSet<String>),
 }
 
 /// The files of the host afterwards.
 #[derive(Debug)]
-pub(super) struct End {
+pub struct AppliedFiles {
     files: Files,
-    /// The mode that a file may have instead: that of the file of which it is another name.
+    /// The permissions that a file may have instead: those of the file of which it is another name.
     other_modes: BTreeMap<String, u16>,
 }
 
-impl End {
-    /// Checks that the host has these files.
-    #[track_caller]
-    pub(super) fn assert_is(&self, found: &Forms, context: &str) {
-        let expected: Vec<&String> = self.files.keys().collect();
-        assert_eq!(found.keys().collect::<Vec<_>>(), expected, "{context}");
-        for (path, entry) in &self.files {
-            let other = self.other_modes.get(path);
-            let is_other = other.is_some_and(|mode| form(entry, Some(*mode)) == found[path]);
-            if !is_other {
-                assert_eq!(found[path], form(entry, None), "{path}\n{context}");
+impl ApplyEnd {
+    /// Returns the files of the host; `None` if there are conflicts.
+    pub(super) fn files(&self) -> Option<&Files> {
+        match self {
+            Self::Applied(applied) => Some(&applied.files),
+            Self::Conflicts(_) => None,
+        }
+    }
+}
+
+impl AppliedFiles {
+    /// Returns the differences between these files and those that the host has, one on each line.
+    pub fn differences(&self, host: &HostFiles) -> Vec<String> {
+        let (mut expected, found) = (of(&self.files), host.forms());
+        for (path, mode) in &self.other_modes {
+            let other = self.files.get(path).map(|entry| form(entry, Some(*mode)));
+            if other.is_some() && other.as_ref() == found.get(path) {
+                expected.extend(other.map(|other| (path.clone(), other)));
             }
         }
+        let paths: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+        let differs = |path: &&String| expected.get(*path) != found.get(*path);
+        let line = |path: &String| {
+            let (expected, found) = (expected.get(path), found.get(path));
+            format!("{path}: {found:?} instead of {expected:?}")
+        };
+        paths.into_iter().filter(differs).map(line).collect()
     }
 }
 
@@ -88,13 +105,18 @@ impl Entry {
     }
 }
 
-/// Returns the end of an apply of these changes to the host's files, of which none is a repository.
-pub(super) fn outcome((old, new, host): (&Files, &Files, &Files), changes: &[Changed]) -> Outcome {
+/// Returns the end of an apply of all changes to the host's files, of which none is in a repository.
+pub(super) fn end(
+    (old, new, host): (&Files, &Files, &Files),
+    changes: &[SandboxChange],
+) -> ApplyEnd {
     for path in old.keys().chain(new.keys()) {
-        let differs = old.get(path).map(|entry| form(entry, None))
-            != new.get(path).map(|entry| form(entry, None));
+        let form_in = |files: &Files| files.get(path).map(|entry| form(entry, None));
         let is_listed = changes.iter().any(|change| change.path == *path);
-        assert!(is_listed || !differs, "{path} is no change");
+        assert!(
+            is_listed || form_in(old) == form_in(new),
+            "{path} is no change"
+        );
     }
     let mut model = Model {
         old,
@@ -112,12 +134,12 @@ pub(super) fn outcome((old, new, host): (&Files, &Files, &Files), changes: &[Cha
         }
     }
     if model.conflicts.is_empty() {
-        Outcome::Applied(End {
+        ApplyEnd::Applied(AppliedFiles {
             files: model.end,
             other_modes: model.other_modes,
         })
     } else {
-        Outcome::Conflicts(model.conflicts)
+        ApplyEnd::Conflicts(model.conflicts)
     }
 }
 
@@ -133,11 +155,11 @@ struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    fn conflict(&mut self, change: &Changed) {
+    fn conflict(&mut self, change: &SandboxChange) {
         self.conflicts.insert(change.path.clone());
     }
 
-    fn add(&mut self, change: &Changed) {
+    fn add(&mut self, change: &SandboxChange) {
         let path = &change.path;
         let (old, new) = (self.old.get(path), self.new.get(path));
         let mut replaced = self.new_directories.iter();
@@ -163,7 +185,7 @@ impl<'a> Model<'a> {
     }
 
     /// Removes a file that is as the sandbox began with it.
-    fn remove(&mut self, change: &Changed, old: Option<&Entry>, host: &Entry) {
+    fn remove(&mut self, change: &SandboxChange, old: Option<&Entry>, host: &Entry) {
         let Some(old) = old else {
             return;
         };
@@ -181,7 +203,7 @@ impl<'a> Model<'a> {
 
     fn change_directory(
         &mut self,
-        change: &Changed,
+        change: &SandboxChange,
         (old, new, host): (Option<&'a Entry>, &'a Entry, &'a Entry),
     ) {
         let path = &change.path;
@@ -209,7 +231,7 @@ impl<'a> Model<'a> {
 
     fn change_file(
         &mut self,
-        change: &Changed,
+        change: &SandboxChange,
         (old, new, host): (Option<&'a Entry>, &'a Entry, &'a Entry),
     ) {
         let path = &change.path;
