@@ -8,6 +8,7 @@ mod asks_at_run;
 mod changes;
 mod clock;
 mod control_groups;
+mod damages;
 mod disks;
 mod durability;
 mod ended;
@@ -131,6 +132,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "a file of the host is mounted alone, or is refused",
         mounts::files,
+    ),
+    (
+        "several staged directories are one disk, beside a volume and the network",
+        mounts::staged,
     ),
     (
         "a full disk of the host is an error of the guest's own write",
@@ -308,6 +313,10 @@ const OF_DISK: &[Check] = &[
     (
         "a staged directory is the host's, and its changes come home once they are applied",
         staged::applied,
+    ),
+    (
+        "each hidden damage is seen and discarded",
+        damages::seen_and_discarded,
     ),
     (
         "a guest asks for hidden files, and gets those that are allowed",
