@@ -26,10 +26,12 @@ pub(super) const SNAPPED: &str = "snapped";
 /// The sandbox with a command that has a snapshot before it, and made changes since.
 pub(super) const COMMANDED: &str = "commanded";
 
-/// The sandbox with a staged directory, whose files it changed, and the host too.
+/// The sandbox with staged directories, whose files it changed, and the host too.
 pub(super) const STAGED: &str = "staged";
 /// The same with a snapshot.
 pub(super) const STAGED_SNAPPED: &str = "staged-snapped";
+/// The number of times that a file has its text.
+pub(super) const TEXTS: usize = 20_000;
 /// The directory of the home with the images of staged directories, whose names are other ones each time.
 const STAGED_IMAGES: &str = "home/staged";
 
@@ -269,53 +271,12 @@ impl World {
         Ok(())
     }
 
-    /// Makes the sandboxes with a staged directory. Their changes are put on their disks as the kernel's overlay
-    /// keeps them; one of them is the change that the host makes to the directory, too.
-    fn make_staged(&self) -> Result<()> {
-        let both = [("same", "1"), ("edited", "2"), ("both", "3")];
-        self.make_project("repository", &both)?;
-        self.make_project(
-            "changes",
-            &[("edited", "of the sandbox"), ("added", "4"), ("both", "5")],
-        )?;
-        let changes = self.root.join("changes");
-        for name in [STAGED, STAGED_SNAPPED] {
-            self.make_staged_one(name, &changes)?;
-        }
-        let snapshot = format!("{STAGED_SNAPPED}@first");
-        succeed(&mut self.command(&["snapshot", "create", &snapshot]))?;
-        fs::copy(changes.join("both"), self.root.join("repository/both"))?;
-        fs::remove_dir_all(changes)?;
-        Ok(())
-    }
-
-    fn make_staged_one(&self, name: &str, changes: &Path) -> Result<()> {
-        let mount = format!("{}:/work:staged", self.path("repository"));
-        let mut create = self.command(&["create", "--name", name]);
-        succeed(create.args(["--upper-size", "32M", "-v", &mount, IMAGE]))?;
-        let disk = self.directory(name)?.join("upper.ext4");
-        for name in ["edited", "added", "both"] {
-            let written = format!(
-                "write {} /staged/0/upper/{name}",
-                changes.join(name).display()
-            );
-            let output = succeed(
-                Command::new("debugfs")
-                    .args(["-w", "-R", &written])
-                    .arg(&disk),
-            )?;
-            let told = String::from_utf8_lossy(&output.stderr);
-            ensure!(!told.contains("not found"), "{told}");
-        }
-        Ok(())
-    }
-
-    fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
+    pub(super) fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
         let directory = self.root.join(name);
         for (path, text) in files {
             let path = directory.join(path);
             fs::create_dir_all(path.parent().unwrap_or(&directory))?;
-            fs::write(path, text.repeat(20_000))?;
+            fs::write(path, text.repeat(TEXTS))?;
         }
         Ok(())
     }
@@ -360,7 +321,7 @@ impl World {
     }
 
     /// Returns the directory of a sandbox.
-    fn directory(&self, sandbox: &str) -> Result<PathBuf> {
+    pub(super) fn directory(&self, sandbox: &str) -> Result<PathBuf> {
         let words = ["inspect", "--format", "{{.id}}", sandbox];
         let printed = succeed(&mut self.command(&words))?.stdout;
         let id = String::from_utf8(printed)?;
