@@ -1,4 +1,4 @@
-use questions::{End, Kind, Question};
+use questions::{Kind, Question};
 use tokio::sync::mpsc;
 
 use super::Questions;
@@ -80,7 +80,7 @@ impl ShareQuestions {
 #[cfg(test)]
 mod tests {
     use msb_agent_protocol::v1::{AnswerKind, AnswerQuestionRequest};
-    use questions::{Event, Records};
+    use questions::{End, Event, Records};
 
     use super::*;
 
