@@ -2,7 +2,8 @@
 //! their owner can open, whatever the process's umask is.
 //!
 //! [`publish`] makes a file durable: a temporary file is written and synced, renamed, and its
-//! directory is synced. [`FileState`] says whether a file has changed since it was checked.
+//! directory is synced. [`FileState`] says whether a file has changed since it was checked, and [`flock`]
+//! has the locks that end with their holders.
 //!
 //! A umask removes permissions and never adds any, so new files have at most the modes below. An
 //! existing file keeps its mode. A file that root makes in another user's directory is given to
@@ -13,8 +14,10 @@ mod clock;
 mod directory;
 mod file;
 mod file_state;
+pub mod flock;
 mod owner;
 mod publish;
+mod randomness;
 mod regular;
 mod socket;
 mod unfinished;
@@ -28,6 +31,7 @@ pub use publish::{
     UNFINISHED, holds, publish, publish_bytes, publish_in_order, publish_once, rename_all,
     replace_bytes, sync_directory, write_new,
 };
+pub use randomness::random;
 pub use regular::open_regular;
 pub use socket::bind;
 pub use unfinished::{UnfinishedDirectory, UnfinishedFile, leftovers};

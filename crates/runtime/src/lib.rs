@@ -14,7 +14,6 @@ mod boot;
 mod command;
 mod disk_copy;
 mod each_at_once;
-pub mod flock;
 mod health;
 mod home;
 mod kernel;
@@ -25,7 +24,6 @@ mod parts;
 mod plain_name;
 mod process;
 mod published_ports;
-mod randomness;
 mod removed_files;
 mod root_disk;
 mod sandbox;
@@ -61,7 +59,6 @@ pub use parts::{MachineParts, machine_parts};
 pub use path_rules::{InvalidRule, Rule, Rules, RulesFileError, State as RuleState, TooManyRules};
 pub use plain_name::is_plain_name;
 pub use process::Process;
-pub use randomness::random;
 pub use root_disk::{FoundRootDisk, NoOverlay, RootDisk, RootDiskChoice, RootDiskError};
 pub use sandbox::{
     AdoptError, Base, ChangeLock, Changes, Condition, ConnectError, CreateError, CreateOptions,
