@@ -9,6 +9,7 @@ use fstree::FileType;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
+use tree_archive::{EntryRef, enter};
 use tree_diff::{TEXT_MAX_BYTES, is_text};
 
 use super::ApplyError;
