@@ -177,9 +177,7 @@ impl Step {
                 shown(ready.prepare(units.args(skip)))?;
                 shown(cargo().args(["test", "--locked", "--package", "xtask"]))
             }
-            Work::Guides => {
-                shown(ready.prepare(&mut tests("boot")))
-            }
+            Work::Guides => shown(ready.prepare(&mut tests("boot"))),
             // The steps before it are those of Rust.
             Work::Sdk => ["python", "typescript"].iter().try_for_each(|language| {
                 sdk::run(&sdk::command().get_matches_from(["sdk", "--language", language]))
