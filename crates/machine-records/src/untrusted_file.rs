@@ -34,6 +34,20 @@ pub fn open(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
+/// Opens a file for reading and appending, and makes it if it does not exist. A symlink is not followed.
+///
+/// # Errors
+/// If the file cannot be opened, or made.
+pub fn open_to_append(path: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let mut options = fs::OpenOptions::new();
+    let options = options.read(true).append(true).create(true);
+    options
+        .mode(durable_files::FILE_MODE)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
 /// Reads a short file; `None` if it does not exist.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Questions that the processes of a guest ask while it runs, such as whether a file may be read.
 //!
 //! A [`Question`] is checked and bounded when it comes in, waits in a [`Queue`], and has one [`End`]: an
-//! [`Answer`], or the reason why there was none. Both are lines of a [`Journal`], which [`Records`] reads.
+//! [`Answer`], or the reason why there was none. A [`Record`] is what the sandbox's journal keeps of either.
 //!
 //! ```
 //! use std::time::Instant;
@@ -19,20 +19,17 @@
 //! # Ok::<(), questions::InvalidQuestion>(())
 //! ```
 //!
-//! Everything that a guest says is hostile: lengths are limited, text is written as JSON, and the journal
-//! takes at most twice [`FILE_MAX_BYTES`].
+//! Everything that a guest says is hostile, so lengths are limited.
 
 #![forbid(unsafe_code)]
 
 mod answer;
-mod journal;
 mod question;
 mod queue;
 mod record;
 mod text;
 
 pub use answer::{Answer, End, Verdict};
-pub use journal::{FILE_MAX_BYTES, Journal, Records, now_ns};
 pub use question::{
     InvalidQuestion, Kind, PROCESS_MAX_BYTES, Question, REASON_MAX_BYTES, SUBJECT_MAX_BYTES,
 };

@@ -38,3 +38,30 @@ impl Event {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, Kind, Verdict};
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let mut question = Question::new(Kind::Path, "/work/a\n\u{1b}[2J", "one").expect("one");
+        question.id = 1;
+        let answer = Answer::once(Verdict::Allow, "a user").with_rule(Some("/a=allow"));
+        let ended = |end| Event::Ended { id: 1, end };
+        for event in [
+            Event::Asked(question.of_process(Some("sh\u{202e}"), Some(0))),
+            ended(End::Answered(answer)),
+            ended(End::TimedOut),
+        ] {
+            let record = Record { time_ns: 7, event };
+            let json = serde_json::to_string(&record).expect("JSON");
+            let read: Record = serde_json::from_str(&json).expect("read");
+            assert_eq!((read.event.id(), &read), (1, &record), "{json}");
+        }
+        let json = r#"{"time_ns":1,"event":"ended","id":7,"end":"timed-out"}"#;
+        let record: Record = serde_json::from_str(json).expect("read");
+        assert_eq!(serde_json::to_string(&record).expect("JSON"), json);
+    }
+}

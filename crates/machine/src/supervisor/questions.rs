@@ -1,15 +1,18 @@
 //! The questions of the guest: taken from the agent, shown to the clients that listen, answered by the first.
 
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use durable_files::now_ns;
 use msb_agent_protocol::v1::{
     AnswerKind, AnswerQuestionRequest, AskInput, Asked, Listening, Question as Shown, QuestionEnd,
     QuestionEvent, QuestionKind, Told, ask_event, ask_input, question_event,
 };
 use msb_agent_protocol::{Client, Status};
-use questions::{Answer, Closed, End, Event, Journal, Kind, Question, Queue, Records, Verdict};
+use msb_machine_records::json_lines::{ASKS_LIMITS, LineReader, LineWriter};
+use questions::{Answer, Closed, End, Event, Kind, Question, Queue, Record, Verdict};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep_until;
 use tokio_stream::wrappers::ReceiverStream;
@@ -52,7 +55,7 @@ struct State {
 #[derive(Debug)]
 struct Limited {
     /// `None` if it cannot be written.
-    journal: Option<Journal>,
+    journal: Option<LineWriter>,
     since: Instant,
     count: u32,
 }
@@ -60,8 +63,8 @@ struct Limited {
 impl Questions {
     /// Returns an empty queue of questions. Events are appended to the journal at `path`.
     pub(super) fn new(path: &Path) -> Self {
-        let next_id = Records::open(path).and_then(Records::next_id).unwrap_or(1);
-        let journal = Journal::open(path);
+        let next_id = next_id(path).unwrap_or(1);
+        let journal = LineWriter::open(path, ASKS_LIMITS.file_bytes);
         if let Err(error) = &journal {
             log_line(&format!("questions are not recorded: {error}"));
         }
@@ -190,7 +193,7 @@ impl State {
             Ok(question) => {
                 let question = question.clone();
                 self.show(&event(asked(&question)));
-                self.journal.add(&Event::Asked(question), false);
+                self.journal.add(Event::Asked(question), false);
             }
             Err((question, token)) => self.refuse(*question, token, End::TooMany),
         }
@@ -199,7 +202,7 @@ impl State {
     /// Ends a question that the queue does not have.
     fn refuse(&mut self, question: Question, token: u64, end: End) {
         let id = question.id;
-        self.journal.add(&Event::Asked(question), false);
+        self.journal.add(Event::Asked(question), false);
         self.end_all([Closed { id, token, end }]);
     }
 
@@ -238,7 +241,7 @@ impl State {
             };
             self.show(&event(question_event::Event::Ended(ended)));
             let is_answer = matches!(end, End::Answered(_) | End::Undelivered { .. });
-            self.journal.add(&Event::Ended { id, end }, is_answer);
+            self.journal.add(Event::Ended { id, end }, is_answer);
         }
     }
 
@@ -263,7 +266,7 @@ impl State {
 
 impl Limited {
     /// Adds an event, unless there were too many lately. Those of clients are always added.
-    fn add(&mut self, event: &Event, is_of_client: bool) {
+    fn add(&mut self, event: Event, is_of_client: bool) {
         let now = Instant::now();
         if now.duration_since(self.since) >= JOURNAL_INTERVAL {
             (self.since, self.count) = (now, 0);
@@ -272,12 +275,26 @@ impl Limited {
             return;
         }
         self.count += 1;
+        let record = Record {
+            time_ns: now_ns(),
+            event,
+        };
         if let Some(journal) = &mut self.journal
-            && let Err(error) = journal.add(event)
+            && let Err(error) = journal.add(&record)
         {
             log_line(&format!("a question was not recorded: {error}"));
         }
     }
+}
+
+/// Returns the number that the next question of the sandbox gets, by its journal.
+fn next_id(path: &Path) -> io::Result<u64> {
+    let mut records = LineReader::open(path, ASKS_LIMITS)?;
+    let mut last = 0;
+    while let Some(record) = records.next_record::<Record>()? {
+        last = record.event.id().max(last);
+    }
+    Ok(last.saturating_add(1))
 }
 
 const fn event(event: question_event::Event) -> QuestionEvent {
@@ -353,8 +370,8 @@ mod tests {
 
         fn records(&self) -> Vec<Event> {
             let path = self.directory.path().join("asks.jsonl");
-            let mut records = Records::open(&path).expect("opened");
-            let next = || records.next_record().expect("read");
+            let mut records = LineReader::open(&path, ASKS_LIMITS).expect("opened");
+            let next = || records.next_record::<Record>().expect("read");
             std::iter::from_fn(next)
                 .map(|record| record.event)
                 .collect()
