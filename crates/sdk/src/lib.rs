@@ -125,7 +125,7 @@ pub use snapshots::{
     SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots,
     VerifiedSnapshot,
 };
-pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
+pub use stats::{GuestStats, HostStats, NetworkTotals, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{
     EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Stopped, TerminalSize, Text,

@@ -8,6 +8,7 @@ pub mod foreign_output;
 mod interrupt_counter;
 mod layer_bars;
 pub mod log_lines;
+pub mod open_metrics;
 pub mod output;
 pub mod password;
 pub mod progress;
