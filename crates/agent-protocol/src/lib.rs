@@ -45,6 +45,7 @@ pub use heartbeat::{Heartbeat, SilentPeer};
 pub use length::{TooLong, check_length};
 pub use ownership::Ownership;
 pub use proxy::{Passage, Proxy, Silence};
+pub use questions::QuestionEvents;
 pub use roll_back::RollingBack;
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 

@@ -30,7 +30,7 @@ pub use publish::{
 };
 pub use regular::open_regular;
 pub use socket::bind;
-pub use unfinished::{UnfinishedDirectory, UnfinishedFile};
+pub use unfinished::{UnfinishedDirectory, UnfinishedFile, leftovers};
 
 /// Permission bits of a directory: its owner lists, fills and enters it.
 pub const DIRECTORY_MODE: u32 = 0o700;

@@ -3,10 +3,10 @@
 //! A process that is killed leaves one. It is locked while its process lives, so the next save into
 //! the same directory knows it and removes it.
 
-use std::fs::File;
+use std::fs::{File, FileType};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fs_err as fs;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
@@ -116,34 +116,58 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(is_there.then_some(file))
 }
 
+/// Returns the paths of the unfinished files in a directory whose processes have ended; none if the directory does
+/// not exist.
+///
+/// # Errors
+/// If the directory cannot be listed.
+pub fn leftovers(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut leftovers = unfinished(directory)?;
+    // One that cannot be opened is not known to be a leftover.
+    leftovers.retain(|path| matches!(ended(path), Ok(Some((_, kind))) if kind.is_file()));
+    leftovers.sort_unstable();
+    Ok(leftovers)
+}
+
 /// Removes the unfinished archives whose processes have ended. One that cannot be removed stays.
 fn sweep(directory: &Path) {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if is_unfinished(&entry.file_name().to_string_lossy()) {
-            let _ = remove_ended(&entry.path());
-        }
+    for path in unfinished(directory).unwrap_or_default() {
+        let _ = remove_ended(&path);
     }
 }
 
-fn remove_ended(path: &Path) -> io::Result<()> {
+/// Returns the paths of all unfinished files and directories in a directory.
+fn unfinished(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if is_unfinished(&entry.file_name().to_string_lossy()) {
+            paths.push(entry.path());
+        }
+    }
+    Ok(paths)
+}
+
+/// Returns an unfinished file, locked, with its type; `None` if its process lives.
+fn ended(path: &Path) -> io::Result<Option<(File, FileType)>> {
     // Others may write to the directory: a pipe would make the opening wait.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let mut options = fs::OpenOptions::new();
     let options = options.read(true).custom_flags(flags.bits().cast_signed());
     let file = options.open(path)?.into_parts().0;
     let kind = file.metadata()?.file_type();
-    if file.try_lock().is_err() {
-        return Ok(());
-    }
-    if kind.is_dir() {
-        fs::remove_dir_all(path)
-    } else if kind.is_file() {
-        fs::remove_file(path)
-    } else {
-        Ok(())
+    Ok(file.try_lock().is_ok().then_some((file, kind)))
+}
+
+fn remove_ended(path: &Path) -> io::Result<()> {
+    match ended(path)? {
+        Some((_lock, kind)) if kind.is_dir() => fs::remove_dir_all(path),
+        Some((_lock, kind)) if kind.is_file() => fs::remove_file(path),
+        _ => Ok(()),
     }
 }
 
@@ -178,6 +202,10 @@ mod tests {
         fs::write(root.join(".msb-save-AbC123"), "left").expect("written");
         fs::create_dir_all(root.join(".msb-save-zzzzzz/blobs")).expect("made");
         fs::write(root.join(".msb-save-of mine"), "kept").expect("written");
+        let left = [root.join(".msb-save-AbC123")];
+        assert_eq!(leftovers(root).expect("listed"), left);
+        let none = leftovers(&root.join("none"));
+        assert!(none.expect("no directory").is_empty());
         let next = UnfinishedFile::create(root).expect("made");
         assert_eq!(names(root).len(), 4, "{:?}", names(root));
         file.publish(&root.join("archive"), root)

@@ -70,6 +70,30 @@ impl FileBlocks {
         })
     }
 
+    /// Returns the parts of runs that consecutive blocks of the disk are, in their order; `None` if a block is in
+    /// no run.
+    pub(crate) fn parts(&self, blocks: Run) -> Option<Vec<FileRun>> {
+        let mut at = blocks.first;
+        let next = self.runs.partition_point(|run| run.disk().end() <= at);
+        let mut parts = Vec::new();
+        for run in self.runs.iter().skip(next) {
+            let skipped = at.checked_sub(run.first_block);
+            let skipped = skipped.filter(|_| at < blocks.end());
+            let Some(skipped) = skipped else {
+                break;
+            };
+            let part = FileRun {
+                first_block: at,
+                count: (run.count - skipped).min(blocks.end() - at),
+                file: run.file,
+                file_block: run.file_block + skipped,
+            };
+            at += part.count;
+            parts.push(part);
+        }
+        (at == blocks.end()).then_some(parts)
+    }
+
     /// Returns the longest runs of blocks of the disk.
     pub(crate) fn disk_blocks(&self) -> Vec<Run> {
         let mut blocks: Vec<Run> = Vec::new();

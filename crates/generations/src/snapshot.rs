@@ -2,8 +2,13 @@ use std::io;
 
 use crate::block::{Run, blocks_of};
 use crate::error::ReadError;
+use crate::map::Slot;
 use crate::storage::Storage;
 use crate::view::View;
+use crate::{FileBlocks, FileRun};
+
+/// The slot of the oldest generation, which is the base of a disk that has one.
+const FIRST: Slot = 1;
 
 /// A disk that is opened for reading: a state, or a disk that no process writes to.
 #[derive(Debug)]
@@ -29,6 +34,25 @@ impl<S: Storage> Snapshot<S> {
         let whole = Run::new(0, blocks_of(self.view.size_bytes));
         let runs = self.view.map.runs(whole);
         runs.flat_map(|(run, slot)| self.view.written(run, slot))
+    }
+
+    /// Returns the parts of files that consecutive blocks of the disk are, in their order. `base` is that of the
+    /// disk, as [`Pool::base`](crate::Pool::base) returns it. `None` if a block is not one of the base, or was
+    /// changed since.
+    pub fn parts_of_base(
+        &self,
+        base: &FileBlocks,
+        first_block: u64,
+        count: u64,
+    ) -> Option<Vec<FileRun>> {
+        let end = first_block.checked_add(count)?;
+        let blocks = Run::from_bounds(first_block, end);
+        if end > blocks_of(self.view.size_bytes) {
+            return None;
+        }
+        let mut runs = self.view.map.runs(blocks);
+        let is_unchanged = runs.all(|(_, slot)| slot == FIRST);
+        is_unchanged.then(|| base.parts(blocks)).flatten()
     }
 
     /// Fills `buf` with the bytes from `offset_bytes` on.

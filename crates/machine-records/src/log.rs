@@ -5,13 +5,12 @@ use std::path::Path;
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use durable_files::now_ns;
 use msb_network::NetworkRecord;
-use questions::Record as QuestionRecord;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::json_lines::{ASKS_LIMITS, LineReader, NETWORK_LIMITS};
+use crate::json_lines::{LineReader, NETWORK_LIMITS};
 use crate::log_record::LogRecord;
 use crate::output_log::LogReader;
+use crate::question_records::QuestionRecords;
 use crate::text_log::TextLog;
 
 /// The most records that are read at a time.
@@ -118,7 +117,7 @@ pub struct Log {
 enum Source {
     Output(Box<LogReader>),
     Text(Box<TextLog>),
-    Asks(Box<LineReader>),
+    Asks(Box<QuestionRecords>),
     Network(Box<LineReader>),
 }
 
@@ -159,8 +158,8 @@ impl Log {
     /// # Errors
     /// If it cannot be opened.
     pub fn of_asks(path: &Path, options: LogOptions) -> io::Result<Self> {
-        let reader = LineReader::open(path, ASKS_LIMITS)?;
-        Ok(Self::new(options, Source::Asks(Box::new(reader))))
+        let records = QuestionRecords::open(path)?;
+        Ok(Self::new(options, Source::Asks(Box::new(records))))
     }
 
     /// Opens the log of the network at `path`, which need not exist.
@@ -230,15 +229,13 @@ impl Log {
         Ok(batch)
     }
 
-    /// Lets a log of text that was limited to its end go on. Returns true if there may be more.
+    /// Lets a followed log that was limited to its end go on. Returns true if there may be more.
     fn continues(&mut self) -> bool {
-        match &mut self.source {
-            Source::Text(log) if self.options.follow && !log.goes_on() => {
-                log.go_on();
-                true
-            }
-            _ => false,
+        if !self.options.follow || self.source.goes_on() {
+            return false;
         }
+        self.source.go_on();
+        true
     }
 
     /// Returns the text after the last line of a log of text.
@@ -261,12 +258,15 @@ impl Log {
                     line.map(|line| LogRecord::of_line(None, &line))
                 }
                 Source::Output(reader) => reader.next_record()?,
-                Source::Asks(reader) => {
-                    next(reader, |record: &QuestionRecord| Some(Some(record.time_ns)))?
-                }
-                Source::Network(reader) => next(reader, |record: &NetworkRecord| {
-                    (!options.denied || record.is_denied()).then(|| record.time_ns())
-                })?,
+                Source::Asks(records) => match records.next_record()? {
+                    Some(record) => Some(of_value(Some(record.time_ns), &record)?),
+                    None => None,
+                },
+                Source::Network(reader) => match reader.next_record::<NetworkRecord>()? {
+                    Some(record) if options.denied && !record.is_denied() => continue,
+                    Some(record) => Some(of_value(record.time_ns(), &record)?),
+                    None => None,
+                },
             };
             match record {
                 Some(record) if !options.has(record.time_ns) => {}
@@ -276,28 +276,45 @@ impl Log {
     }
 }
 
-/// Returns the next record of a log of values, as a line of JSON without hidden characters. `choose` returns the
-/// record's time; `None` leaves it out.
-fn next<T: DeserializeOwned + Serialize>(
-    reader: &mut LineReader,
-    choose: impl Fn(&T) -> Option<Option<u64>>,
-) -> io::Result<Option<LogRecord>> {
-    while let Some(value) = reader.next_record::<T>()? {
-        if let Some(time_ns) = choose(&value) {
-            // The file is hostile: what is passed on is what was read of it.
-            let json = serde_json::to_string(&value)?;
-            let line = terminal_text::escaped_json(&json);
-            return Ok(Some(LogRecord::of_line(time_ns, &line)));
+impl Source {
+    /// Returns true if the log is not limited to an earlier end.
+    fn goes_on(&self) -> bool {
+        match self {
+            Self::Output(reader) => reader.goes_on(),
+            Self::Text(log) => log.goes_on(),
+            Self::Asks(records) => records.goes_on(),
+            Self::Network(reader) => reader.goes_on(),
         }
     }
-    Ok(None)
+
+    fn go_on(&mut self) {
+        match self {
+            Self::Output(reader) => reader.go_on(),
+            Self::Text(log) => log.go_on(),
+            Self::Asks(records) => records.go_on(),
+            Self::Network(reader) => reader.go_on(),
+        }
+    }
+}
+
+/// Returns a value as a line of JSON without hidden characters. The file is hostile: what is passed on is what was read
+/// of it.
+fn of_value(time_ns: Option<u64>, value: &impl Serialize) -> io::Result<LogRecord> {
+    let json = serde_json::to_string(value)?;
+    let line = terminal_text::escaped_json(&json);
+    Ok(LogRecord::of_line(time_ns, &line))
 }
 
 #[cfg(test)]
 mod tests {
     use fs_err as fs;
+    use questions::{Event, Kind, Question, REASON_MAX_BYTES};
 
     use super::*;
+    use crate::json_lines::LineWriter;
+    use crate::log_record::LogStream;
+    use crate::output_log::LogWriter;
+    use crate::question_journal::QuestionJournal;
 
     const NETWORK: &str = r#"
 {"time":"2026-11-27T02:41:03.120Z","event":"connect","flow":1,"proto":"tcp","name":"a.test","address":"203.0.113.9","port":443,"verdict":"allowed","rule":"outbound"}
@@ -370,5 +387,53 @@ mod tests {
             ..options(LogSource::Network)
         };
         assert_eq!(network.check(), Ok(()));
+    }
+
+    fn followed(source: LogSource) -> LogOptions {
+        LogOptions {
+            follow: true,
+            source,
+            ..LogOptions::default()
+        }
+    }
+
+    #[test]
+    fn questions_are_followed_into_a_new_file_of_the_journal() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("asks.jsonl");
+        let mut journal = QuestionJournal::open(&path).expect("opened");
+        let mut log = Log::of_asks(&path, followed(LogSource::Asks)).expect("opened");
+        let reason = "\0".repeat(REASON_MAX_BYTES);
+        // Each file takes fewer than 100 of these.
+        for id in 1..250 {
+            let question = Question::new(Kind::Path, "/work/.env", &reason);
+            let question = question.expect("one").numbered(id);
+            journal.add(&Event::Asked(question)).expect("written");
+            let batch = log.batch(true).expect("read");
+            assert_eq!(batch.records.len(), 1, "question {id}");
+        }
+    }
+
+    #[test]
+    fn output_and_connections_are_followed_into_new_files() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let output = directory.path().join("output.log");
+        let network = directory.path().join("network.jsonl");
+        let mut writer = LogWriter::with_limit(&output, 1000).expect("created");
+        let mut connections = LineWriter::create(&network, 1000).expect("created");
+        let options = followed(LogSource::Output);
+        let mut of_output = Log::of_output(LogReader::open(&output).expect("opened"), options);
+        let options = followed(LogSource::Network);
+        let mut of_network = Log::of_network(&network, options).expect("opened");
+        let record = NETWORK.lines().nth(1).expect("a line");
+        let record: NetworkRecord = serde_json::from_str(record).expect("a record");
+        for number in 0..100 {
+            writer.add(LogStream::Stdout, b"a line\n").expect("written");
+            connections.add(&record).expect("written");
+            for log in [&mut of_output, &mut of_network] {
+                let batch = log.batch(true).expect("read");
+                assert_eq!(batch.records.len(), 1, "record {number}");
+            }
+        }
     }
 }

@@ -92,12 +92,23 @@ impl Line {
 pub struct LogReader(LineReader);
 
 impl LogReader {
-    /// Opens the log at `path`, which need not exist yet.
+    /// Opens the log at `path`, which need not exist yet. The records have an end, also if others are written
+    /// meanwhile.
     ///
     /// # Errors
     /// If the file cannot be opened, or is not a regular one.
     pub fn open(path: &Path) -> io::Result<Self> {
         LineReader::open(path, LIMITS).map(Self)
+    }
+
+    /// Follows the log from now on.
+    pub const fn go_on(&mut self) {
+        self.0.go_on();
+    }
+
+    /// Returns true if the log is followed.
+    pub const fn goes_on(&self) -> bool {
+        self.0.goes_on()
     }
 
     /// Returns the next record; `None` if there are no more yet.
@@ -118,8 +129,10 @@ impl LogReader {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use fs_err as fs;
 
     use super::*;
+    use crate::json_lines::older;
 
     fn read_all(reader: &mut LogReader) -> Vec<Bytes> {
         std::iter::from_fn(|| reader.next_record().expect("read"))
@@ -152,11 +165,25 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_could_not_be_begun_is_begun_later() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("output.log");
+        let mut writer = LogWriter::with_limit(&path, 100).expect("created");
+        writer.add(LogStream::Stdout, &[b'a'; 60]).expect("written");
+        // There was no more room after the rename.
+        fs::rename(&path, older(&path)).expect("renamed");
+        writer.add(LogStream::Stdout, &[b'b'; 60]).expect("written");
+        let mut reader = LogReader::open(&path).expect("opened");
+        assert_eq!(read_all(&mut reader), [[b'a'; 60], [b'b'; 60]]);
+    }
+
+    #[test]
     fn a_log_stays_small_and_a_reader_follows_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("output.log");
         let mut writer = LogWriter::with_limit(&path, 1000).expect("created");
         let mut reader = LogReader::open(&path).expect("opened");
+        reader.go_on();
         let mut followed = Vec::new();
         let line = |number: i32| format!("line {number}\n");
         for number in 0..100 {
@@ -169,7 +196,7 @@ mod tests {
         assert_eq!(followed, (0..100).map(line).collect::<Vec<_>>());
         let total: u64 = [path.clone(), path.with_extension("log.1")]
             .iter()
-            .map(|path| fs_err::metadata(path).expect("there").len())
+            .map(|path| fs::metadata(path).expect("there").len())
             .sum();
         assert!(total <= 2000, "{total}");
         let late = read_all(&mut LogReader::open(&path).expect("opened"));

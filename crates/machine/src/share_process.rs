@@ -2,21 +2,24 @@
 //!
 //! The VMM process starts each of them before it gives up its rights, in its process group: a kill
 //! ends all. Otherwise a share process ends when the VMM closes the connection.
+//!
+//! A share with rules has a connection with the supervisor, for questions, answers and rules that change.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fs_err as fs;
 use msb_jail::{Jail, JailError, Limits, renounce};
 use msb_runtime::{LaunchSpec, LaunchSpecError, SandboxPaths, VmmCommand, socket};
-use msb_share::{Entry, Kind, Permissions, ShareError};
+use msb_share::{Asker, Entry, Kind, Permissions, ShareError};
 use msb_vmm::{DiskAccess, Share, ShareEntry, ShareKind, Shown};
 use path_rules::TooManyRules;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::share_questions::{self, RuledDirectory};
 use crate::shared_rules::SharedRules;
 
 /// The process of a share failed.
@@ -51,8 +54,25 @@ pub enum ShareProcessError {
     Share(#[from] ShareError),
 }
 
+/// The supervisor's end of the connection with the process of a share that has rules.
+#[derive(Debug)]
+pub(crate) struct ShareConnection {
+    pub(crate) stream: UnixStream,
+    /// The paths in the sandbox of the directories that have rules.
+    pub(crate) targets: Vec<String>,
+}
+
+/// The connections with the processes of a machine's shares.
+#[derive(Debug, Default)]
+pub(crate) struct StartedShares {
+    /// The VMM's ends, one for each share.
+    pub(crate) for_vmm: Vec<OwnedFd>,
+    pub(crate) for_supervisor: Vec<ShareConnection>,
+}
+
 /// Serves share number `index` of the machine of the sandbox in `directory`.
-/// Standard input is the socket that the VMM connects to.
+/// Standard input is the socket that the VMM connects to. Standard output is the connection with the supervisor if the
+/// share has rules.
 ///
 /// # Errors
 /// If a shared file does not exist any more, the process cannot be confined, or the VMM violates
@@ -74,6 +94,7 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
     };
     let listener = io::stdin().as_fd().try_clone_to_owned();
     let listener = UnixListener::from(listener.map_err(io_error("use standard input"))?);
+    let supervisor = take_stdout().map_err(io_error("use standard output"))?;
     raise_open_files().map_err(io_error("raise the limit of open files"))?;
     let limits = Limits {
         open_files: None,
@@ -83,14 +104,16 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
     };
     renounce(&limits, launch_spec.jail)?;
     let served: Vec<_> = entries.iter().map(served).collect();
-    let rules: Result<Vec<_>, _> = entries.iter().map(SharedRules::of).collect();
-    let rules = rules?;
+    let directories: Result<Vec<_>, _> = entries.iter().map(ruled).collect();
+    let directories = directories?;
     let permissions = |index: usize| {
-        let rules: Option<SharedRules> = rules.get(index)?.clone();
-        rules.map(|rules| Box::new(rules) as Box<dyn Permissions>)
+        let rules = directories.get(index)?.as_ref()?.rules.clone();
+        Some(Box::new(rules) as Box<dyn Permissions>)
     };
+    let (user, link) = share_questions::user(directories.clone());
+    let asker: Box<dyn Asker> = Box::new(user);
     let is_read_only = *access == DiskAccess::ReadOnly;
-    let opened = msb_share::Share::open_with(&served, is_read_only, permissions)?;
+    let opened = msb_share::Share::open_with(&served, is_read_only, permissions, Some(asker))?;
     let jail = Jail::new(access.calls_to_serve());
     let jail = opened.paths().fold(jail, |jail, (path, kind)| {
         jail.with(
@@ -102,7 +125,32 @@ pub fn serve_share(directory: &Path, index: usize) -> Result<(), ShareProcessErr
         )
     });
     jail.put_on(launch_spec.jail)?;
+    if has_rules(entries) {
+        // Threads have the jail of the one that starts them.
+        let started = link.start(supervisor, &opened.answers());
+        started.map_err(io_error("start a thread of a shared directory"))?;
+    }
     Ok(opened.serve(listener)?)
+}
+
+/// Takes the connection on standard output, where nothing is printed from then on.
+fn take_stdout() -> io::Result<UnixStream> {
+    let stream = io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(fs::File::open("/dev/null")?)?;
+    Ok(stream.into())
+}
+
+/// Returns the directory of an entry with its rules; `None` if it has none.
+fn ruled(entry: &ShareEntry) -> Result<Option<RuledDirectory>, TooManyRules> {
+    let rules = SharedRules::of(entry)?;
+    Ok(rules.map(|rules| RuledDirectory {
+        target: entry.target.clone(),
+        rules,
+    }))
+}
+
+fn has_rules(entries: &[ShareEntry]) -> bool {
+    entries.iter().any(|entry| !entry.rules.is_empty())
 }
 
 fn served(entry: &ShareEntry) -> Entry<'_> {
@@ -127,19 +175,42 @@ fn raise_open_files() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
-/// Starts the process of each of the machine's shares, and connects to it for the VMM.
+/// Starts the process of each of the machine's shares, and connects to it for the VMM and the supervisor.
 pub(crate) fn start(
     files: &SandboxPaths,
     launch_spec: &LaunchSpec,
     command: &VmmCommand,
-) -> io::Result<Vec<OwnedFd>> {
-    let shares = 0..launch_spec.machine.shares.len();
-    shares
-        .map(|index| start_one(files, index, command))
-        .collect()
+) -> io::Result<StartedShares> {
+    let mut started = StartedShares::default();
+    for (index, share) in launch_spec.machine.shares.iter().enumerate() {
+        let ruled = match &share.shown {
+            Shown::Entries(entries) if has_rules(entries) => &entries[..],
+            _ => &[],
+        };
+        let (stdout, connection) = if ruled.is_empty() {
+            (Stdio::null(), None)
+        } else {
+            let (supervisor, process) = UnixStream::pair()?;
+            let ruled = ruled.iter().filter(|entry| !entry.rules.is_empty());
+            let connection = ShareConnection {
+                stream: supervisor,
+                targets: ruled.map(|entry| entry.target.clone()).collect(),
+            };
+            (Stdio::from(OwnedFd::from(process)), Some(connection))
+        };
+        let socket = start_one(files, index, command, stdout)?;
+        started.for_vmm.push(socket);
+        started.for_supervisor.extend(connection);
+    }
+    Ok(started)
 }
 
-fn start_one(files: &SandboxPaths, index: usize, command: &VmmCommand) -> io::Result<OwnedFd> {
+fn start_one(
+    files: &SandboxPaths,
+    index: usize,
+    command: &VmmCommand,
+    stdout: Stdio,
+) -> io::Result<OwnedFd> {
     let path = files.share_socket(index);
     match fs::remove_file(&path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -154,7 +225,7 @@ fn start_one(files: &SandboxPaths, index: usize, command: &VmmCommand) -> io::Re
         .arg(&files.directory)
         .arg(index.to_string())
         .stdin(Stdio::from(OwnedFd::from(listener)))
-        .stdout(Stdio::null())
+        .stdout(stdout)
         .spawn()?;
     Ok(called?.into())
 }

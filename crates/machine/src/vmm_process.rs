@@ -28,6 +28,7 @@ use crate::disk_cut::{DiskOrders, disk_orders};
 use crate::disk_server::{DiskServerError, OpenDisk};
 use crate::log::log_line;
 use crate::network_process::{self, NetworkProcess, NetworkProcessError, NetworkStartError};
+use crate::share_process::StartedShares;
 use crate::supervisor::{self, Watched, WatchedDisk};
 use crate::{confinement, disk_server, network_log, share_process};
 
@@ -130,7 +131,7 @@ pub fn serve(
         None => None,
     };
     let shares = if vmm.serves_shares() {
-        Vec::new()
+        StartedShares::default()
     } else {
         share_process::start(&files, &launch_spec, &helpers.share)
             .map_err(io_error("start the process of a shared directory"))?
@@ -161,6 +162,7 @@ pub fn serve(
         console: Some(console),
         // A machine has at most one disk of generations.
         cuts: orders.first().cloned(),
+        shares: shares.for_supervisor,
     };
     start_confined("supervisor", jail, strictness, move || {
         keep(listener, host_end, files, watched, config)
@@ -182,7 +184,7 @@ pub fn serve(
     let sockets = Sockets {
         agent_port: guest_end.into(),
         network,
-        shares,
+        shares: shares.for_vmm,
         disks: served_disks,
     };
     timeline.mark(Mark::VmmEntered)?;

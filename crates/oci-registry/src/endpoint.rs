@@ -18,6 +18,9 @@ use super::retry_listener::{Retry, RetryListener};
 use super::token::TokenRequest;
 use super::transport::{Outgoing, Payload, Transport, error_message, header, same_origin};
 
+/// The most times that one request is sent because its token was refused.
+const ATTEMPTS_MAX: u32 = 4;
+
 /// A repository on one host: on the registry itself, or on one of its mirrors.
 pub(crate) struct Endpoint {
     pub(super) transport: Transport,
@@ -221,29 +224,39 @@ impl Endpoint {
 
     /// Sends a request once, and again with a new token if the old one is refused. Returns the
     /// response, whatever its status. Another host than the registry's gets no credentials.
+    ///
+    /// A token that another request renewed may have expired since then, so it may be refused as
+    /// the old one was. The refusal of a token that this request renewed itself is the answer.
     pub(super) async fn call(&self, request: &Outgoing<'_>) -> Result<Response, RegistryError> {
         if !same_origin(&request.url, &self.transport.base) {
             return self.transport.send(request.clone()).await;
         }
-        let authorization = self.authorization.lock().await.clone();
-        let first = request.clone().authorized(authorization.header);
-        let response = self.transport.send(first).await?;
-        // A redirect may have led to another host, whose challenge is not the registry's.
+        let mut authorization = self.authorization.lock().await.clone();
+        let (mut is_own, mut attempts) = (false, 0);
+        loop {
+            let header = authorization.header.clone();
+            let attempt = request.clone().authorized(header);
+            let response = self.transport.send(attempt).await?;
+            attempts += 1;
+            let challenge = match self.challenge(&response) {
+                Some(challenge) if !is_own && attempts < ATTEMPTS_MAX => challenge,
+                _ => return Ok(response),
+            };
+            (authorization, is_own) = self.authorize(&challenge, authorization.generation).await?;
+            if authorization.header.is_none() {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Returns the challenge of a response that refuses a request for its authorization. A redirect
+    /// may have led to another host, whose challenge is not the registry's.
+    fn challenge(&self, response: &Response) -> Option<Challenge> {
         if response.status() != 401 || !same_origin(response.url(), &self.transport.base) {
-            return Ok(response);
+            return None;
         }
         let challenges = response.headers().get_all(WWW_AUTHENTICATE);
-        let challenges = challenges.iter().filter_map(|value| value.to_str().ok());
-        let Some(challenge) = Challenge::parse(challenges) else {
-            return Ok(response);
-        };
-        let header = self.authorize(&challenge, authorization.generation).await?;
-        if header.is_none() {
-            return Ok(response);
-        }
-        self.transport
-            .send(request.clone().authorized(header))
-            .await
+        Challenge::parse(challenges.iter().filter_map(|value| value.to_str().ok()))
     }
 
     /// Sends an anonymous request to an address outside of the registry.
@@ -263,15 +276,16 @@ impl Endpoint {
         self.checked(what, response).await
     }
 
-    /// Answers a challenge, unless another request has done so since `generation`.
+    /// Answers a challenge, unless another request has done so since `generation`. Returns the
+    /// newest authorization, and whether it was renewed here.
     async fn authorize(
         &self,
         challenge: &Challenge,
         generation: u32,
-    ) -> Result<Option<HeaderValue>, RegistryError> {
+    ) -> Result<(Authorization, bool), RegistryError> {
         let mut authorization = self.authorization.lock().await;
         if authorization.generation != generation {
-            return Ok(authorization.header.clone());
+            return Ok((authorization.clone(), false));
         }
         let header = match (challenge, &self.credential) {
             (Challenge::Bearer { realm, service, .. }, credential) => {
@@ -290,10 +304,10 @@ impl Endpoint {
             (Challenge::Basic, _) => None,
         };
         *authorization = Authorization {
-            header: header.clone(),
+            header,
             generation: generation + 1,
         };
-        Ok(header)
+        Ok((authorization.clone(), true))
     }
 
     /// Returns a successful response; otherwise its error.

@@ -72,18 +72,49 @@ pub enum End {
     TooMany,
     /// The process that asked waits no more.
     Withdrawn,
-    /// A client allowed it, and did not deliver what was asked for.
+    /// A client allowed it, and could not deliver what was asked for.
     Undelivered {
         /// The client that answered.
         by: String,
     },
+    /// A client allowed it, and said no more: it may have delivered a part of what was asked for.
+    Interrupted {
+        /// The client that answered.
+        by: String,
+    },
+    /// The sandbox was paused or rolled back, or shut down: no process can wait for an answer then.
+    Paused,
+    /// A rule denies it, so no client was asked.
+    Refused {
+        /// The rule, `PATH=STATE`.
+        rule: String,
+    },
 }
 
 impl End {
+    /// Returns the end of a question that a rule has decided.
+    #[must_use]
+    pub fn refused(rule: &str) -> Self {
+        let rule = beginning(rule, WORD_MAX_BYTES).to_owned();
+        Self::Refused { rule }
+    }
+
     /// Returns true if the process may have what it asked for.
     #[must_use]
     pub fn is_allowed(&self) -> bool {
         matches!(self, Self::Answered(answer) if answer.verdict == Verdict::Allow)
+    }
+
+    /// Returns true if a client allowed it, also if the client did not deliver what was asked for.
+    #[must_use]
+    pub fn was_allowed(&self) -> bool {
+        self.is_allowed() || matches!(self, Self::Undelivered { .. } | Self::Interrupted { .. })
+    }
+
+    /// Returns true if a client answered.
+    #[must_use]
+    pub fn is_of_client(&self) -> bool {
+        self.was_allowed() || matches!(self, Self::Answered(_))
     }
 
     /// Returns the sentence that the process is told, without what a client said.
@@ -99,6 +130,11 @@ impl End {
             Self::TooMany => "denied: too many questions are open",
             Self::Withdrawn => "denied: the question was withdrawn",
             Self::Undelivered { .. } => "denied: the file could not be copied into the sandbox",
+            Self::Interrupted { .. } => {
+                "denied: the copy of the file into the sandbox was interrupted"
+            }
+            Self::Paused => "denied: the sandbox is paused, rolled back or shut down",
+            Self::Refused { .. } => "denied by a rule",
         }
     }
 }

@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 
+use crate::Kind;
 use crate::text::beginning;
 
 /// The longest subject, in bytes. A path of Linux has at most as many.
@@ -9,32 +10,13 @@ pub const REASON_MAX_BYTES: usize = 1024;
 /// The longest name of a process, in bytes; the rest of a longer one is dropped.
 pub const PROCESS_MAX_BYTES: usize = 64;
 
-/// The kinds of questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Kind {
-    /// A process asks for a path of a staged directory; the subject is the path in the sandbox.
-    Path,
-    /// A process asks for a connection; the subject is the other end, as `HOST:PORT`.
-    Network,
-}
-
-impl Kind {
-    /// Returns the word that the kind has in text and in JSON.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Path => "path",
-            Self::Network => "network",
-        }
-    }
-}
+/// The largest number of a question. JavaScript does not read larger ones exactly.
+pub const NUMBER_MAX: u64 = (1 << 53) - 1;
 
 /// A question of a guest. Its texts are the guest's, and may have any characters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// The number of the question in the life of the sandbox; 0 before a queue has taken it.
+    /// The number of the question in the life of the sandbox; 0 before it has got one.
     pub id: u64,
     /// The kind, which says what the subject is.
     pub kind: Kind,
@@ -83,13 +65,13 @@ impl Question {
             let length_bytes = subject.len();
             return Err(InvalidQuestion::TooLong { length_bytes });
         }
-        if kind == Kind::Path && !subject.starts_with('/') {
+        if kind.has_path() && !subject.starts_with('/') {
             return Err(InvalidQuestion::Relative);
         }
         // Whoever answers reads the path as it is written.
         let is_plain = |name: &str| !matches!(name, "" | "." | "..");
         let names = subject.trim_start_matches('/');
-        if kind == Kind::Path && !names.is_empty() && !names.split('/').all(is_plain) {
+        if kind.has_path() && !names.is_empty() && !names.split('/').all(is_plain) {
             return Err(InvalidQuestion::NotPlain);
         }
         Ok(Self {
@@ -100,6 +82,13 @@ impl Question {
             process: None,
             uid: None,
         })
+    }
+
+    /// Gives the question its number.
+    #[must_use]
+    pub fn numbered(mut self, id: u64) -> Self {
+        self.id = id;
+        self
     }
 
     /// Adds the process that asks, as far as it is known.
@@ -139,7 +128,9 @@ mod tests {
                 },
             ),
         ] {
-            assert_eq!(Question::new(Kind::Path, subject, ""), Err(expected));
+            for kind in [Kind::Path, Kind::Read, Kind::Change] {
+                assert_eq!(Question::new(kind, subject, ""), Err(expected.clone()));
+            }
         }
         assert!(Question::new(Kind::Network, "example.test:443", "").is_ok());
     }

@@ -14,7 +14,6 @@ pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub struct Queue<T> {
     open: BTreeMap<u64, Open<T>>,
-    next_id: u64,
 }
 
 #[derive(Debug)]
@@ -29,8 +28,8 @@ struct Open<T> {
 /// A question that is open no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Closed<T> {
-    /// The question's number.
-    pub id: u64,
+    /// The question, with its number.
+    pub question: Question,
     /// The asker's token.
     pub token: T,
     /// The way in which it ended.
@@ -45,34 +44,25 @@ pub struct NotOpen {
     pub id: u64,
 }
 
-impl<T> Queue<T> {
-    /// Returns an empty queue, whose first question gets the number `next_id`.
-    #[must_use]
-    pub const fn new(next_id: u64) -> Self {
+impl<T> Default for Queue<T> {
+    fn default() -> Self {
         Self {
             open: BTreeMap::new(),
-            next_id,
         }
     }
+}
 
-    /// Gives a question its number, without taking it.
-    pub const fn number(&mut self, mut question: Question) -> Question {
-        question.id = self.next_id;
-        self.next_id = self.next_id.saturating_add(1);
-        question
-    }
-
-    /// Takes a question, and returns it with its number.
+impl<T> Queue<T> {
+    /// Takes a question that has a number of its own, and returns it.
     ///
     /// # Errors
-    /// The numbered question and the token, if [`OPEN_MAX`] questions are open.
+    /// The question and the token, if [`OPEN_MAX`] questions are open.
     pub fn ask(
         &mut self,
         question: Question,
         token: T,
         now: Instant,
     ) -> Result<&Question, (Box<Question>, T)> {
-        let question = self.number(question);
         if self.open.len() >= OPEN_MAX {
             return Err((Box::new(question), token));
         }
@@ -84,6 +74,12 @@ impl<T> Queue<T> {
         };
         let id = open.question.id;
         Ok(&self.open.entry(id).insert_entry(open).into_mut().question)
+    }
+
+    /// Returns the number of open questions of some askers.
+    pub fn count(&self, is_meant: impl Fn(&T) -> bool) -> usize {
+        let open = self.open.values();
+        open.filter(|open| is_meant(&open.token)).count()
     }
 
     /// Returns the questions that wait for an answer, the oldest first.
@@ -103,14 +99,31 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Allows a question, and keeps its asker waiting until what it asked for is [delivered](Self::deliver).
+    /// Allows a question, and keeps its asker waiting until what it asked for is [delivered](Self::deliver). Returns
+    /// the question.
     ///
     /// # Errors
     /// If the question has an answer, or is not open.
-    pub fn allow_later(&mut self, id: u64, answer: Answer, now: Instant) -> Result<(), NotOpen> {
+    pub fn allow_later(
+        &mut self,
+        id: u64,
+        answer: Answer,
+        now: Instant,
+    ) -> Result<&Question, NotOpen> {
         let open = self.open.get_mut(&id).filter(|open| open.answer.is_none());
         let open = open.ok_or(NotOpen { id })?;
         open.answer = Some(answer);
+        open.deadline = now + DELIVERY_TIMEOUT;
+        Ok(&open.question)
+    }
+
+    /// Gives the client more time that delivers what it has allowed.
+    ///
+    /// # Errors
+    /// If the question was not allowed, or is not open.
+    pub fn renew(&mut self, id: u64, now: Instant) -> Result<(), NotOpen> {
+        let open = self.open.get_mut(&id).filter(|open| open.answer.is_some());
+        let open = open.ok_or(NotOpen { id })?;
         open.deadline = now + DELIVERY_TIMEOUT;
         Ok(())
     }
@@ -130,9 +143,12 @@ impl<T> Queue<T> {
         self.close(id, end)
     }
 
-    /// Removes the questions of an asker that is gone.
+    /// Removes the questions of an asker that is gone, except those that were allowed: they end once they are
+    /// delivered, or not.
     pub fn withdraw(&mut self, is_gone: impl Fn(&T) -> bool) -> Vec<Closed<T>> {
-        self.close_all(|open| is_gone(&open.token).then_some(End::Withdrawn))
+        self.close_all(|open| {
+            (open.answer.is_none() && is_gone(&open.token)).then_some(End::Withdrawn)
+        })
     }
 
     /// Denies all questions without an answer, because the last listener is gone.
@@ -140,15 +156,21 @@ impl<T> Queue<T> {
         self.close_all(|open| open.answer.is_none().then_some(End::NoListener))
     }
 
+    /// Denies all questions without an answer, because the processes that ask cannot wait.
+    pub fn pause(&mut self) -> Vec<Closed<T>> {
+        self.close_all(|open| open.answer.is_none().then_some(End::Paused))
+    }
+
+    /// Ends all questions, because the guest takes no more answers.
+    pub fn break_off(&mut self) -> Vec<Closed<T>> {
+        self.close_all(|open| Some(open.interrupted().unwrap_or(End::Withdrawn)))
+    }
+
     /// Denies the questions whose time is over.
     pub fn expire(&mut self, now: Instant) -> Vec<Closed<T>> {
         self.close_all(|open| {
-            (open.deadline <= now).then(|| match &open.answer {
-                Some(answer) => End::Undelivered {
-                    by: answer.by.clone(),
-                },
-                None => End::TimedOut,
-            })
+            let is_over = open.deadline <= now;
+            is_over.then(|| open.interrupted().unwrap_or(End::TimedOut))
         })
     }
 
@@ -170,9 +192,19 @@ impl<T> Queue<T> {
     fn close(&mut self, id: u64, end: End) -> Result<Closed<T>, NotOpen> {
         let open = self.open.remove(&id).ok_or(NotOpen { id })?;
         Ok(Closed {
-            id,
+            question: open.question,
             token: open.token,
             end,
+        })
+    }
+}
+
+impl<T> Open<T> {
+    /// Returns the end of a question that was allowed, and is not delivered; `None` if it has no answer.
+    fn interrupted(&self) -> Option<End> {
+        let answer = self.answer.as_ref();
+        answer.map(|answer| End::Interrupted {
+            by: answer.by.clone(),
         })
     }
 }
@@ -182,70 +214,82 @@ mod tests {
     use super::*;
     use crate::Kind;
 
-    fn question() -> Question {
-        Question::new(Kind::Path, "/work/.env", "tests").expect("a question")
+    fn question(id: u64) -> Question {
+        let question = Question::new(Kind::Path, "/work/.env", "tests");
+        question.expect("a question").numbered(id)
     }
 
     fn answer(verdict: Verdict) -> Answer {
         Answer::once(verdict, "a test")
     }
 
-    fn asked(queue: &mut Queue<u32>, token: u32, now: Instant) -> u64 {
-        queue.ask(question(), token, now).expect("there is room").id
+    /// Asks a question whose number is the token.
+    fn ask(queue: &mut Queue<u64>, id: u64, now: Instant) {
+        queue.ask(question(id), id, now).expect("there is room");
+    }
+
+    fn allow(queue: &mut Queue<u64>, id: u64, now: Instant) {
+        let allowed = queue.allow_later(id, answer(Verdict::Allow), now);
+        assert_eq!(allowed, Ok(&question(id)));
+    }
+
+    fn interrupted() -> End {
+        let by = "a test".to_owned();
+        End::Interrupted { by }
     }
 
     #[test]
     fn the_first_answer_counts() {
-        let mut queue = Queue::new(5);
-        let id = asked(&mut queue, 1, Instant::now());
-        assert_eq!(id, 5);
-        let closed = queue.answer(id, answer(Verdict::Deny)).expect("open");
+        let mut queue = Queue::default();
+        ask(&mut queue, 5, Instant::now());
+        let closed = queue.answer(5, answer(Verdict::Deny)).expect("open");
         assert_eq!(closed.end, End::Answered(answer(Verdict::Deny)));
+        assert_eq!((closed.question, closed.token), (question(5), 5));
+        let id = 5;
         assert_eq!(
             queue.answer(id, answer(Verdict::Allow)),
             Err(NotOpen { id })
         );
         assert!(queue.deliver(id, true).is_err());
+        assert!(queue.renew(id, Instant::now()).is_err());
         assert_eq!(queue.next_deadline(), None);
     }
 
     #[test]
     fn a_question_is_denied_when_its_time_is_over_and_not_before() {
-        let mut queue = Queue::new(1);
+        let mut queue = Queue::default();
         let now = Instant::now();
-        let first = asked(&mut queue, 1, now);
-        asked(&mut queue, 2, now + Duration::from_secs(1));
+        ask(&mut queue, 1, now);
+        ask(&mut queue, 2, now + Duration::from_secs(1));
         assert_eq!(queue.next_deadline(), Some(now + ANSWER_TIMEOUT));
         let early = now + ANSWER_TIMEOUT - Duration::from_millis(1);
         assert_eq!(queue.expire(early), []);
         let ended = queue.expire(now + ANSWER_TIMEOUT);
         assert_eq!(ended.len(), 1);
-        assert_eq!((ended[0].id, &ended[0].end), (first, &End::TimedOut));
+        assert_eq!((ended[0].token, &ended[0].end), (1, &End::TimedOut));
         assert_eq!(queue.unanswered().count(), 1);
     }
 
     #[test]
-    fn the_queue_is_bounded_and_numbers_what_it_refuses() {
-        let mut queue = Queue::new(1);
+    fn the_queue_is_bounded() {
+        let mut queue = Queue::default();
         let now = Instant::now();
-        for token in 0..16 {
-            asked(&mut queue, token, now);
+        for id in 1..17 {
+            ask(&mut queue, id, now);
         }
-        let (refused, token) = queue.ask(question(), 99, now).expect_err("it is full");
+        let (refused, token) = queue.ask(question(17), 99, now).expect_err("it is full");
         assert_eq!((refused.id, token), (17, 99));
         queue.answer(3, answer(Verdict::Deny)).expect("open");
-        assert_eq!(asked(&mut queue, 100, now), 18);
+        ask(&mut queue, 18, now);
     }
 
     #[test]
     fn what_is_allowed_later_is_delivered_or_denied() {
-        let mut queue = Queue::new(1);
+        let mut queue = Queue::default();
         let now = Instant::now();
-        for is_done in [true, false] {
-            let id = asked(&mut queue, 1, now);
-            queue
-                .allow_later(id, answer(Verdict::Allow), now)
-                .expect("open");
+        for (id, is_done) in [(1, true), (2, false)] {
+            ask(&mut queue, id, now);
+            allow(&mut queue, id, now);
             assert!(
                 queue.answer(id, answer(Verdict::Deny)).is_err(),
                 "it has an answer"
@@ -254,25 +298,66 @@ mod tests {
             assert_eq!(queue.abandon(), [], "its client is still there");
             let closed = queue.deliver(id, is_done).expect("allowed");
             assert_eq!(closed.end.is_allowed(), is_done);
+            assert!(closed.end.was_allowed());
         }
-        let id = asked(&mut queue, 1, now);
-        queue
-            .allow_later(id, answer(Verdict::Allow), now)
-            .expect("open");
+    }
+
+    #[test]
+    fn a_delivery_lasts_as_long_as_its_client_says_so() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        ask(&mut queue, 1, now);
+        assert!(queue.renew(1, now).is_err(), "it is not allowed");
+        allow(&mut queue, 1, now);
         assert_eq!(queue.expire(now + ANSWER_TIMEOUT), []);
-        let ended = queue.expire(now + DELIVERY_TIMEOUT);
-        assert!(!ended[0].end.is_allowed());
+        let later = now + DELIVERY_TIMEOUT - Duration::from_millis(1);
+        queue.renew(1, later).expect("it is being delivered");
+        assert_eq!(queue.expire(now + DELIVERY_TIMEOUT), []);
+        let ended = queue.expire(later + DELIVERY_TIMEOUT);
+        assert_eq!(ended[0].end, interrupted());
+        assert!(queue.renew(1, later).is_err(), "it has ended");
     }
 
     #[test]
     fn askers_and_listeners_that_are_gone_end_their_questions() {
-        let mut queue = Queue::new(1);
+        let mut queue = Queue::default();
         let now = Instant::now();
-        asked(&mut queue, 1, now);
-        asked(&mut queue, 2, now);
+        ask(&mut queue, 1, now);
+        ask(&mut queue, 2, now);
         let ended = queue.withdraw(|token| *token == 1);
         assert_eq!((ended.len(), &ended[0].end), (1, &End::Withdrawn));
         let ended = queue.abandon();
         assert_eq!((ended[0].token, &ended[0].end), (2, &End::NoListener));
+    }
+
+    #[test]
+    fn a_pause_denies_what_has_no_answer_yet() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        ask(&mut queue, 1, now);
+        ask(&mut queue, 2, now);
+        allow(&mut queue, 1, now);
+        let ended = queue.pause();
+        assert_eq!(ended.len(), 1);
+        assert_eq!((ended[0].token, &ended[0].end), (2, &End::Paused));
+        assert!(queue.deliver(1, true).expect("allowed").end.is_allowed());
+    }
+
+    #[test]
+    fn an_asker_that_is_gone_does_not_hide_that_it_was_allowed() {
+        let mut queue = Queue::default();
+        let now = Instant::now();
+        for id in [1, 2] {
+            ask(&mut queue, id, now);
+            allow(&mut queue, id, now);
+        }
+        ask(&mut queue, 3, now);
+        assert_eq!(queue.withdraw(|token| *token == 1), []);
+        let closed = queue.deliver(1, true).expect("allowed");
+        assert!(closed.end.is_allowed());
+        let ended = queue.break_off();
+        let ends: Vec<&End> = ended.iter().map(|ended| &ended.end).collect();
+        assert_eq!(ends, [&interrupted(), &End::Withdrawn]);
+        assert_eq!(queue.next_deadline(), None);
     }
 }

@@ -21,7 +21,7 @@ pub enum OpenError {
     /// The image's metadata cannot be read.
     #[error("cannot read the image's metadata")]
     ReadLower(#[source] erofs_writer::ReadError),
-    /// The upper disk does not belong to a sandbox.
+    /// The upper disk does not belong to a sandbox: it lacks the directory of the root, or that of a staged one.
     #[error("the upper disk has no directory 'upper'")]
     NoUpper,
     /// The image of staged directories lacks one of them.

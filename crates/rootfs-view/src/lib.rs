@@ -20,8 +20,8 @@
 //! Staged directories of the host are overlays, too: the directory `staged/N` of the upper disk over the
 //! directory `N` of one EROFS image: [`View::open_staged`].
 //!
-//! A native root is an ext4 filesystem that has all of the sandbox's files itself, and the image is only the tree
-//! that it began with: [`View::open_native`].
+//! A native root is the directory `upper` of an ext4 filesystem that has all of the sandbox's files itself, and the
+//! image is only the tree that it began with: [`View::open_native`].
 //!
 //! The upper disk may be hostile: root in the guest can write any block of it. A view takes memory
 //! and time in proportion to the two images, whatever they contain.

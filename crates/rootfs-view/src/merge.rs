@@ -69,7 +69,7 @@ pub(crate) fn merge_staged(
 }
 
 /// Returns a directory of the upper disk.
-fn upper_directory(upper: &UpperTree, path: &[u8]) -> Result<InodeId, OpenError> {
+pub(crate) fn upper_directory(upper: &UpperTree, path: &[u8]) -> Result<InodeId, OpenError> {
     let found = upper.find(path).ok_or(OpenError::NoUpper)?;
     upper.directory(found).ok_or(OpenError::NoUpper)?;
     Ok(found)

@@ -2,13 +2,13 @@ use std::convert::Infallible;
 use std::io::{self, Read as _};
 
 use ext4_writer::{METADATA_MAX_BYTES, ReadError};
-use fstree::{Directory, InodeId, ReadAt, Segment, Tree};
+use fstree::{BLOCK_SIZE_BYTES, Directory, InodeId, ReadAt, Segment, Tree};
 
 use crate::content::segments;
 use crate::error::{ContentError, OpenError, ResolveError};
 use crate::image::shown_image;
 use crate::let_in::Given;
-use crate::merge::{Merged, merge, merge_staged};
+use crate::merge::{Merged, merge, merge_staged, upper_directory};
 use crate::resolve::resolve;
 use crate::staged::StagedImage;
 use crate::{Content, Origin};
@@ -125,18 +125,23 @@ impl<R: ReadAt> View<R> {
     }
 
     /// Reads all metadata of a native root, and of the image that it was made of. The image is not below it:
-    /// every inode is the upper disk's alone. The root's metadata takes about `metadata_bytes` of memory at most.
+    /// every inode is the upper disk's alone. The disk's metadata takes about `metadata_bytes` of memory at most.
     ///
     /// # Errors
-    /// If a disk cannot be read, or the root's metadata is larger.
+    /// If a disk cannot be read, the upper disk has no root, or its metadata is larger.
     pub fn open_native(
-        root: R,
+        upper: R,
         fsmeta: R,
         layers: Vec<R>,
         metadata_bytes: u64,
     ) -> Result<Self, OpenError> {
-        let upper = open_disk(root, metadata_bytes)?;
-        let tree = upper.read_tree().map_err(read_error)?;
+        let upper = open_disk(upper, metadata_bytes)?;
+        let mut tree = upper.read_tree().map_err(read_error)?;
+        // What lies beside the root's directory has no name any more.
+        let shown = upper_directory(&tree, b"upper")?;
+        let root = tree.root();
+        let inode = tree.inode(shown).clone();
+        *tree.inode_mut(root) = inode;
         let Ok(tree) = tree.try_map(|data| Ok::<_, Infallible>(Content::Upper(data)));
         let merged = Merged {
             origins: vec![Origin::upper(None); tree.len()],
@@ -231,6 +236,16 @@ impl<R: ReadAt> View<R> {
             }
             (other, _) => Segment::whole_file(other.size_bytes()),
         }
+    }
+
+    /// Returns the runs of blocks of the upper disk, of [`BLOCK_SIZE_BYTES`] each, that are a file's content,
+    /// beside its holes. `None` if a part of it lies elsewhere.
+    pub fn upper_extents<'a>(&self, content: &'a Content) -> Option<&'a [ext4_writer::Extent]> {
+        let (Content::Upper(data), Some(above)) = (content, &self.sandbox) else {
+            return None;
+        };
+        let has_such_blocks = above.upper.superblock().block_bytes == BLOCK_SIZE_BYTES;
+        above.upper.blocks_of(data).filter(|_| has_such_blocks)
     }
 
     /// Fills `buffer` with a file's content from `offset_bytes` on.

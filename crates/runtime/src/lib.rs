@@ -70,7 +70,7 @@ pub use sandbox::{
     Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError, StartOptions, State, Stopping,
     UNMOUNT_TIMEOUT, UPPER_SERIAL, UnreadableSandbox, UpdateError, UpperError, UpperPool,
     add_staged, check_names, current_staged, note_missing_base, settle_staged, share_base,
-    share_staged, upper_options, write_anonymous_volumes,
+    share_staged, upper_options, with_native_root, write_anonymous_volumes,
 };
 pub use staged_image::Notices as StagingNotices;
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};

@@ -74,7 +74,7 @@ impl Diagnose for NativeRootError {
 
 /// The content of a file on a native root.
 #[derive(Debug)]
-enum NativeFile {
+pub(crate) enum NativeFile {
     /// The content of the image's file stays in the layers.
     Layers(FileData),
     /// The file is new, and written.
@@ -110,15 +110,13 @@ pub(crate) fn write(
     home: &Home,
     sandbox: &Sandbox,
     image: &StoredImage,
-    image_tree: Tree<FileData>,
-    patches: &Patches,
+    tree: &Tree<NativeFile>,
 ) -> Result<(), UpperError> {
     let Sandbox { files, spec, .. } = sandbox;
-    let tree = native_tree(image_tree, spec, patches)?;
     let size_bytes = spec.upper_bytes;
     let options = upper_options(spec, size_bytes);
     let layout_error = |source| NativeRootError::Layout { size_bytes, source };
-    let layout = Layout::new(&tree, &options).map_err(layout_error)?;
+    let layout = Layout::new(tree, &options).map_err(layout_error)?;
     let base = FileBlocks {
         length_bytes: size_bytes,
         files: layers(home, files, image),
@@ -135,7 +133,7 @@ pub(crate) fn write(
 
 /// Returns the tree of the root: that which an overlay of the image shows, with the changes before the first
 /// boot.
-fn native_tree(
+pub(crate) fn files(
     image: Tree<FileData>,
     spec: &Spec,
     patches: &Patches,

@@ -10,7 +10,8 @@ use crate::{Home, boot};
 /// Age after which an unfinished file counts as a leftover.
 const WRITING_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The files of machines besides images: wrapped kernels and boot disks.
+/// The files of machines besides images: wrapped kernels and boot disks, and what killed processes left of images
+/// of staged directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MachineParts {
     /// Number of files that were verified.
@@ -57,6 +58,7 @@ pub fn machine_parts(home: &Home) -> io::Result<MachineParts> {
             parts.damaged.push(path);
         }
     }
+    parts.left_overs.extend(home.staged_images().left_overs()?);
     Ok(parts)
 }
 

@@ -12,7 +12,7 @@ use fs_err as fs;
 use generations::{Base, ImagePart, Stamp};
 use serde::{Deserialize, Serialize};
 
-use crate::Sandbox;
+use crate::{Sandbox, staged};
 
 /// The disk image that a sandbox's root begins with. The file is only read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -235,6 +235,18 @@ impl Sandbox {
                 path: disk.path.clone(),
             }),
         }
+    }
+
+    /// Checks that changes of the sandbox are stored separately: those to its image, or those of staged
+    /// directories.
+    ///
+    /// # Errors
+    /// If it has neither an overlay nor staged directories.
+    pub fn check_has_changes(&self) -> Result<(), NoOverlay> {
+        if staged(&self.spec.mounts).next().is_some() {
+            return self.check_has_image();
+        }
+        self.check_has_overlay()
     }
 
     /// Checks that the sandbox's root is an overlay, whose upper disk has the changes to its image.

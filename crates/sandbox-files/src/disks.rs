@@ -27,7 +27,7 @@ const OWN_DIRECTORY: (&[u8], &[u8]) = (b"/run", b"msb");
 pub(crate) struct Disks {
     pub(crate) view: View<DiskReader>,
     pub(crate) lower: Lower,
-    _lock: Option<Arc<ReadLock>>,
+    lock: Option<Arc<ReadLock>>,
     _lease: Option<ImageLease>,
 }
 
@@ -98,7 +98,7 @@ impl OpenUpper {
     pub(crate) fn root(&self, home: &Home) -> Result<Disks, DisksError> {
         let disks = Disks::with_upper(&self.sandbox, self.disk.clone(), home)?;
         Ok(Disks {
-            _lock: self.lock.clone(),
+            lock: self.lock.clone(),
             ..disks
         })
     }
@@ -116,7 +116,7 @@ impl OpenUpper {
         let let_in = let_in.map(|path| open(&path));
         view.let_in(let_in.collect::<io::Result<_>>()?, &targets)?;
         Ok(Some(Disks {
-            _lock: self.lock.clone(),
+            lock: self.lock.clone(),
             ..Disks::of_lower(view, Lower::Staged(identity))
         }))
     }
@@ -197,7 +197,7 @@ impl Disks {
         Ok(Self {
             view,
             lower: Lower::Image(Box::new(image)),
-            _lock: None,
+            lock: None,
             _lease: Some(lease),
         })
     }
@@ -207,9 +207,14 @@ impl Disks {
         Self {
             view,
             lower,
-            _lock: None,
+            lock: None,
             _lease: None,
         }
+    }
+
+    /// Returns the right to read the writable disk of a stopped sandbox; `None` for other disks.
+    pub(crate) fn read_lock(&self) -> Option<&ReadLock> {
+        self.lock.as_deref()
     }
 
     /// Opens the disks of an image.
@@ -219,7 +224,7 @@ impl Disks {
         Ok(Self {
             view: View::open_image(fsmeta, layers)?,
             lower: Lower::Image(Box::new(image)),
-            _lock: None,
+            lock: None,
             _lease: Some(lease),
         })
     }

@@ -13,11 +13,11 @@ mod diff;
 mod discard;
 mod disks;
 mod files;
-#[cfg(test)]
-mod fixture;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod restage;
 
-pub use allow::{AllowError, Allowed, Permission, allow};
+pub use allow::{AllowError, Allowed, Permission, allow, lasting_state};
 pub use apply::{
     ApplyError, ApplyOptions, Choice, Conflict, ConflictReason, Effect, HostAction, HostChanges,
     Marked, Refused, StagedRules, Step,
@@ -28,7 +28,7 @@ pub use commit::{
     SandboxLayer,
 };
 pub use diff::{ChangeScope, ChangedFile, Diff, DiffError, DiffSide};
-pub use discard::{DiscardError, DiscardOptions, Discarded, Discarding};
+pub use discard::{ClaimedSandbox, DiscardError, DiscardOptions, Discarded, Discarding};
 pub use disks::DisksError;
 pub use files::{
     ByteStream, Copied, CopyError, CopyOptions, FilesError, SandboxFiles, Side, copy_in, copy_out,

@@ -57,18 +57,30 @@ impl SandboxSnapshots {
     /// If a file cannot be written or removed. The next call removes the rest.
     pub fn expire_command_snapshots(&self) -> Result<usize, SnapshotError> {
         let naming = ChangeLock::take(&self.files)?;
+        let expired = self.expired_command_snapshots()?;
+        let Some(newest) = expired.last() else {
+            return Ok(0);
+        };
+        self.give_snapshot_number(&naming, newest.number)?;
+        let records = Records::new(&self.files);
+        records.remove_all(expired.iter().map(|snapshot| &snapshot.name))?;
+        drop(naming);
+        self.remove_unlisted()?;
+        Ok(expired.len())
+    }
+
+    /// Returns true if [`expire_command_snapshots`](Self::expire_command_snapshots) would remove a snapshot.
+    pub(super) fn has_expired_command_snapshots(&self) -> Result<bool, SnapshotError> {
+        Ok(!self.expired_command_snapshots()?.is_empty())
+    }
+
+    /// Returns the snapshots before commands and undos that are beyond the limit, the oldest first.
+    fn expired_command_snapshots(&self) -> Result<Vec<Snapshot>, SnapshotError> {
         let records = Records::new(&self.files);
         let mut expired: Vec<Snapshot> = records.each()?.into_iter().flatten().collect();
         expired.retain(|snapshot| snapshot.command.is_some() || snapshot.is_of_undo);
         let limit = usize::try_from(self.spec.undo_limit.get()).unwrap_or(usize::MAX);
         expired.truncate(expired.len().saturating_sub(limit));
-        let Some(newest) = expired.last() else {
-            return Ok(0);
-        };
-        self.give_snapshot_number(&naming, newest.number)?;
-        records.remove_all(expired.iter().map(|snapshot| &snapshot.name))?;
-        drop(naming);
-        self.remove_unlisted()?;
-        Ok(expired.len())
+        Ok(expired)
     }
 }

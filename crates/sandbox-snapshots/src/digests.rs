@@ -1,4 +1,4 @@
-//! Digests of generations, taken in the background after a snapshot.
+//! Work in the background after a snapshot, and the digests of generations that it takes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,30 +13,29 @@ use super::record::Records;
 use super::{SandboxSnapshots, SnapshotError};
 
 impl SandboxSnapshots {
-    /// Takes the digest of each generation of a snapshot that has none, after `delay`: more snapshots may come
-    /// at once, and the processes that take them are not to be slowed down. No digest is taken if another process
-    /// does so already, which then sees this one's snapshots, too.
+    /// Does what is done in the background, after `delay`: more snapshots may come at once, and the processes that
+    /// take them are not to be slowed down. Removes the expired snapshots of commands, calls `merge`, and takes the
+    /// digest of each generation of a snapshot that has none. What comes meanwhile is done, too.
     ///
-    /// `prepare` is called before the digests, once at least, and again for snapshots that came meanwhile: what it
-    /// does is not put off by a steady stream of them.
+    /// If another process does so already, it takes the digests.
     ///
     /// A generation whose content lies outside of the pool, such as the layers below a native root, is passed over:
     /// it is read only when that is asked for. A snapshot whose record is damaged is passed over, too.
     ///
     /// # Errors
-    /// The first error of a generation that cannot be read; all others have got their digests.
-    pub fn record_digests(
-        &self,
-        delay: Duration,
-        mut prepare: impl FnMut(),
-    ) -> Result<(), SnapshotError> {
-        let mut is_prepared = false;
+    /// The first error of a snapshot that cannot be removed, or of a generation that cannot be read; all others are
+    /// removed, and have got their digests.
+    pub fn maintain(&self, delay: Duration, mut merge: impl FnMut()) -> Result<(), SnapshotError> {
+        let mut is_merged = false;
         let mut failed = BTreeSet::new();
         let mut outcome = Ok(());
         while let Some(taking) = DigestsLock::try_take(&self.files)? {
             sleep(delay);
-            prepare();
-            is_prepared = true;
+            let expiry = self.expire_command_snapshots();
+            let is_stuck = expiry.is_err();
+            outcome = outcome.and(expiry.map(drop));
+            merge();
+            is_merged = true;
             for id in &self.without_digest()? - &failed {
                 if let Err(error) = self.record_digest(id) {
                     failed.insert(id);
@@ -45,12 +44,14 @@ impl SandboxSnapshots {
             }
             drop(taking);
             // A process that came meanwhile has found the lock taken, and left its snapshot to this one.
-            if self.without_digest()?.is_subset(&failed) {
+            let has_expired = !is_stuck && self.has_expired_command_snapshots()?;
+            if !has_expired && self.without_digest()?.is_subset(&failed) {
                 break;
             }
         }
-        if !is_prepared {
-            prepare();
+        if !is_merged {
+            outcome = outcome.and(self.expire_command_snapshots().map(drop));
+            merge();
         }
         outcome
     }

@@ -155,7 +155,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::fixture::spec;
+    use testkit::sandboxes::spec;
 
     /// The longest path of a directory that Linux makes, in bytes.
     const PATH_BYTES_MAX: usize = 4095;

@@ -9,8 +9,6 @@ mod command;
 mod consistency;
 mod digests;
 mod error;
-#[cfg(test)]
-mod fixture;
 mod forks;
 mod live;
 mod merge;

@@ -1,6 +1,6 @@
 //! A disk whose content is written anew, while its snapshots stay as they are.
 
-use generations::State;
+use generations::{Base, State};
 use msb_runtime::{NewDisk, UpperPool};
 
 use super::staging::StagingPool;
@@ -13,20 +13,24 @@ pub struct StagedDisk {
 }
 
 impl SandboxSnapshots {
-    /// Writes the content of a disk of zeros, durably, beside the disk of the stopped sandbox. Returns the
-    /// error of `write` as a value of its own.
+    /// Writes the content of a disk durably, beside the disk of the stopped sandbox. The new disk begins with
+    /// `base`, which has its size, or with zeros. Returns the error of `write` as a value of its own.
     ///
     /// # Errors
     /// If the host cannot write the disk.
     pub fn stage_disk<E>(
         &self,
         size_bytes: u64,
+        base: Option<&Base>,
         write: impl FnOnce(NewDisk<'_>) -> Result<(), E>,
     ) -> Result<Result<StagedDisk, E>, SnapshotError> {
         let staging = StagingPool::claim(&self.files)?;
         staging.clear()?;
         let id = staging.pool.new_disk_id()?;
-        staging.pool.create_disk(id, size_bytes)?;
+        match base {
+            Some(base) => staging.pool.create_over(id, base)?,
+            None => staging.pool.create_disk(id, size_bytes)?,
+        }
         let mut disk = staging.pool.open_disk(id)?;
         if let Err(error) = write(NewDisk(&mut disk)) {
             return Ok(Err(error));

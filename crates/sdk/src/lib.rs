@@ -113,7 +113,7 @@ pub use msb_runtime::{Rule, RuleState};
 pub use names::Names;
 pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
 pub use operation::Operation;
-pub use questions::{Allowed, Question, QuestionAnswer, QuestionEvent, Questions};
+pub use questions::{Allowed, Answering, Question, QuestionAnswer, QuestionEvent, Questions};
 pub use sandboxes::{
     BranchOptions, Changes, CopyIn, Force, ForkOptions, HostName, MainCommand, NamePattern,
     NewDirectory, RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter,

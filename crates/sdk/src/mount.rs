@@ -43,7 +43,7 @@ pub struct Mount {
     pub exec: bool,
     /// The rules of the files of a directory of the host; their paths are relative to it. In JSON, a rule is text,
     /// `PATH=STATE`, or an object with `path` and `state`. Under QEMU, rules of a shared directory hold at each
-    /// access: `write-ask` is as `read-only` there, and `ask` as `hide`.
+    /// access, and `ask` and `write-ask` ask the user while the process waits.
     #[serde(
         default,
         deserialize_with = "rules",

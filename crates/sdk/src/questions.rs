@@ -1,24 +1,26 @@
-//! Questions of the guest, their answers, and rules of staged directories that change while it runs.
+//! Questions of the guest, their answers, and rules of directories of the host that change while it runs.
 
-use msb_agent_protocol::v1::{AnswerKind, QuestionEvent as Event, question_event};
-use msb_agent_protocol::{Client, Streaming};
+use msb_agent_protocol::v1::{AnswerKind, Question as Shown, question_event};
+use msb_agent_protocol::{Client, QuestionEvents};
 use msb_runtime::RuleState;
-use msb_sandbox_files::{Permission, allow};
+use msb_sandbox_files::{Permission, allow, lasting_state};
+use questions::{Kind, called};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use crate::unfinished::Effect;
 use crate::{Error, Operation, Sandbox, Text};
 
-/// A question of a process of the guest, which `msb-ask` asks. Its texts are the guest's.
+/// A question of a process of the guest. Its texts are the guest's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Question {
     /// The number of the question in the life of the sandbox.
     pub id: u64,
-    /// The kind: `path`.
+    /// The kind: `path` if `msb-ask` asks for a file of a staged directory; `read` if a process opens a file of a
+    /// shared directory, and `change` if it changes one. `network` and `unknown` of a newer machine can only be denied.
     pub kind: String,
-    /// The path in the sandbox that the process asks for.
+    /// The path in the sandbox that the question is about.
     pub subject: String,
     /// The words of the process; empty if it gave none.
     pub reason: String,
@@ -48,14 +50,29 @@ pub enum QuestionEvent {
     Listening,
 }
 
+impl QuestionEvent {
+    fn from_protocol(event: question_event::Event) -> Self {
+        match event {
+            question_event::Event::Asked(asked) => Self::Asked(question(asked)),
+            question_event::Event::Ended(ended) => Self::Ended {
+                id: ended.id,
+                allowed: ended.is_allowed,
+                text: ended.text,
+            },
+            question_event::Event::Listening(_) => Self::Listening,
+        }
+    }
+}
+
 /// An answer to a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct QuestionAnswer {
-    /// True to let the file in.
+    /// True to let the file in, or to let the process read or change it.
     pub allow: bool,
-    /// True to keep a rule for the path: `allow`, or `hide` if the answer is no.
+    /// True to keep a rule for the path: `allow`, or `hide` if the answer is no. After a question of the kind `read`,
+    /// it is `write-ask` or `deny`, and after one of the kind `change`, `allow` or `read-only`.
     pub always: bool,
     /// The name of the one who answers, for the journal; `SDK` if it is empty.
     pub by: String,
@@ -90,11 +107,11 @@ impl QuestionAnswer {
     }
 }
 
-/// The effect of a changed rule of a staged directory.
+/// The effect of a changed rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Allowed {
-    /// The rule, `PATH=STATE`, relative to the staged directory.
+    /// The rule, `PATH=STATE`, relative to the directory.
     pub rule: String,
     /// Paths in the sandbox of the files that were copied into it. Of a directory only itself is listed.
     pub let_in: Vec<Text>,
@@ -105,60 +122,64 @@ pub struct Allowed {
 /// The questions of a sandbox. While a value of this type lives, processes of the guest can ask.
 #[derive(Debug)]
 pub struct Questions {
-    events: Mutex<Streaming<Event>>,
+    events: Mutex<QuestionEvents>,
     /// The connection that the events come over.
     _client: Client,
 }
 
 impl Questions {
-    /// Returns the next event; `None` once the sandbox has ended. Questions that wait already come first.
-    pub async fn next(&self) -> Option<QuestionEvent> {
+    /// Returns the next event; `None` once the sandbox has ended. Questions that wait already come first. A caller
+    /// that is slow misses no open question, and no end of one that it has seen.
+    ///
+    /// # Errors
+    /// [`InternalError`](crate::ErrorKind::InternalError) if the sandbox's process does not answer, as if it were
+    /// stopped.
+    pub async fn next(&self) -> Result<Option<QuestionEvent>, Error> {
         let mut events = self.events.lock().await;
-        // The connection ends with the machine.
-        while let Ok(Some(event)) = events.message().await {
-            match event.event {
-                Some(question_event::Event::Asked(asked)) => {
-                    return Some(QuestionEvent::Asked(Question {
-                        id: asked.id,
-                        kind: "path".to_owned(),
-                        subject: asked.subject,
-                        reason: asked.reason,
-                        process: asked.process,
-                        uid: asked.uid,
-                    }));
-                }
-                Some(question_event::Event::Ended(ended)) => {
-                    return Some(QuestionEvent::Ended {
-                        id: ended.id,
-                        allowed: ended.is_allowed,
-                        text: ended.text,
-                    });
-                }
-                Some(question_event::Event::Listening(_)) => return Some(QuestionEvent::Listening),
-                None => {}
+        while let Some(event) = events.next().await? {
+            // A later msb may have events that this one does not know.
+            if let Some(event) = event.event {
+                return Ok(Some(QuestionEvent::from_protocol(event)));
             }
         }
-        None
+        Ok(None)
     }
 }
 
+/// The answers of a function to a sandbox's questions, until this value is dropped.
+pub type Answering = questions::Answering<Error>;
+
 impl Sandbox {
-    /// Listens for questions of the running sandbox's processes. They are denied while no client listens.
+    /// Answers the questions of the running sandbox's processes with a function, which must not block, until the
+    /// result is dropped. If the function panics, its question is denied, and [`Answering::ended`] panics, too.
     ///
-    /// ```no_run
-    /// use msb_sdk::{QuestionAnswer, QuestionEvent};
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let questions = sandbox.questions().await?;
-    /// while let Some(event) = questions.next().await {
-    ///     if let QuestionEvent::Asked(question) = event {
-    ///         println!("{}: {}", question.subject, question.reason);
-    ///         sandbox.answer(question, QuestionAnswer::allow()).await?;
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
+    /// # Errors
+    /// [`NotRunning`](crate::ErrorKind::NotRunning).
+    pub fn on_ask<F>(&self, mut on_ask: F) -> Operation<Answering>
+    where
+        F: FnMut(&Question) -> QuestionAnswer + Send + 'static,
+    {
+        let (sandbox, opening) = (self.clone(), self.questions());
+        Operation::new(async move {
+            let events = opening.await?;
+            Ok(Answering::begin(async move {
+                while let Some(event) = events.next().await? {
+                    if let QuestionEvent::Asked(question) = event {
+                        let (answer, panic) = called(&mut on_ask, &question);
+                        // A file that cannot be let in is denied.
+                        let _ = sandbox.answer(question, answer).await;
+                        if let Some(panic) = panic {
+                            std::panic::resume_unwind(panic);
+                        }
+                    }
+                }
+                Ok(())
+            }))
+        })
+    }
+
+    /// Listens for questions of the running sandbox's processes, to [answer](Self::answer) them one by one. They are
+    /// denied while no client listens.
     ///
     /// # Errors
     /// [`NotRunning`](crate::ErrorKind::NotRunning).
@@ -173,61 +194,72 @@ impl Sandbox {
         })
     }
 
-    /// Answers a question. With a yes, the host's files at the path are copied into the sandbox first. Returns
-    /// false if there was another answer before, or the question has ended.
+    /// Answers a question. With a yes to one of the kind `path`, the host's files at the path are copied into the
+    /// sandbox first, however long that takes. Returns false if there was another answer before, or the question has
+    /// ended.
     ///
     /// # Errors
-    /// As [`allow`](Self::allow). The question is denied then.
+    /// As [`allow`](Self::allow). The question is denied then. [`InternalError`](crate::ErrorKind::InternalError) if
+    /// the program was stopped meanwhile, so that the question was denied before the files were in the sandbox. The
+    /// question stays open with [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a path is to be let in, or a
+    /// rule kept, and the question is of another kind.
     pub fn answer(&self, question: Question, answer: QuestionAnswer) -> Operation<bool> {
         let sandbox = self.clone();
-        self.run(|handle| async move {
-            let mut client = handle.stored().connect_supervisor().await?;
-            let by = if answer.by.is_empty() {
-                "SDK"
-            } else {
-                &answer.by
-            };
-            let state = if answer.allow {
-                RuleState::Allow
-            } else {
-                RuleState::Hide
-            };
-            let rule = answer
-                .always
-                .then(|| format!("{}={state}", question.subject));
-            let mut step = async |kind| {
-                let step = client.answer_question(question.id, kind, by, rule.as_deref());
-                step.await.map_err(Error::from)
-            };
-            let path = question.subject.as_bytes().to_vec();
-            if !answer.allow {
-                let counts = step(AnswerKind::Deny).await?;
-                if counts && answer.always {
-                    sandbox.permit(path, state, true).await?;
+        // Without its caller the copy goes on, and so does its answer.
+        self.handle()
+            .change(Effect::Slight, move |handle| async move {
+                if answer.allow || answer.always {
+                    Kind::check_path(&question.kind)?;
                 }
-                return Ok(counts);
-            }
-            if !step(AnswerKind::Allow).await? {
-                return Ok(false);
-            }
-            match sandbox.permit(path, state, answer.always).await {
-                Ok(_) => step(AnswerKind::Delivered).await,
-                Err(error) => {
-                    step(AnswerKind::Undelivered).await?;
-                    Err(error)
+                let mut client = handle.stored().connect_supervisor().await?;
+                let delivering = client.clone();
+                let by = if answer.by.is_empty() {
+                    "SDK"
+                } else {
+                    &answer.by
+                };
+                let state = lasting_state(&question.kind, answer.allow);
+                let id = question.id;
+                let rule = answer
+                    .always
+                    .then(|| format!("{}={state}", question.subject));
+                let mut step = async |kind| {
+                    let step = client.answer_question(id, kind, by, rule.as_deref());
+                    step.await.map_err(Error::from)
+                };
+                let path = question.subject.as_bytes().to_vec();
+                if !answer.allow {
+                    let counts = step(AnswerKind::Deny).await?;
+                    if counts && answer.always {
+                        sandbox.permit(path, state, true).await?;
+                    }
+                    return Ok(counts);
                 }
-            }
-        })
+                if !step(AnswerKind::Allow).await? {
+                    return Ok(false);
+                }
+                let permitted = sandbox.permit(path, state, answer.always);
+                if let Err(error) = delivering.delivering(id, permitted).await {
+                    // Without the supervisor the machine has ended.
+                    let _ = step(AnswerKind::Undelivered).await;
+                    return Err(error);
+                }
+                if !step(AnswerKind::Delivered).await? {
+                    let message = format!("question {id} was denied before its files were let in");
+                    return Err(Error::internal(message));
+                }
+                Ok(true)
+            })
     }
 
-    /// Gives a path in a staged directory another state, and keeps the rule. If the sandbox runs and the path
-    /// becomes readable, the host's files there are copied into the sandbox as they are now, except those that it
-    /// has of its own; they are no changes of the sandbox. A stopped sandbox gets them by
-    /// [`restage`](Self::restage).
+    /// Gives a path in a directory of the host another state, and keeps the rule. In a shared directory it holds from
+    /// the next access on. In a staged one, if the sandbox runs and the path becomes readable, the host's files there
+    /// are copied into the sandbox as they are now, except those that it has of its own; they are no changes of the
+    /// sandbox. A stopped sandbox gets them by [`restage`](Self::restage).
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the path is in no staged directory, or has
-    /// wildcards.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the path is in no staged directory and in no shared
+    /// one with rules, or has wildcards.
     pub fn allow(&self, path: impl Into<Text>, state: RuleState) -> Operation<Allowed> {
         self.permit(path.into().as_bytes().to_vec(), state, true)
     }
@@ -255,5 +287,40 @@ impl Sandbox {
                     present: texts(allowed.present),
                 })
             })
+    }
+}
+
+/// Returns a question as the machine shows it.
+fn question(shown: Shown) -> Question {
+    Question {
+        id: shown.id,
+        kind: shown.kind().word().to_owned(),
+        subject: shown.subject,
+        reason: shown.reason,
+        process: shown.process,
+        uid: shown.uid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_agent_protocol::v1::QuestionKind;
+
+    use super::*;
+
+    #[test]
+    fn a_question_has_the_kind_that_the_machine_gave_it() {
+        let network = QuestionKind::Network.into();
+        for (kind, expected) in [
+            (1, "path"),
+            (network, Kind::Network.as_str()),
+            (99, "unknown"),
+        ] {
+            let shown = Shown {
+                kind,
+                ..Shown::default()
+            };
+            assert_eq!(question(shown).kind, expected);
+        }
     }
 }

@@ -407,12 +407,11 @@ impl Snapshots {
             let maintained = snapshots.of_stored(move |stored| {
                 let snapshots = SandboxSnapshots::new(stored.clone());
                 let mut outcomes = Vec::new();
-                let digests = snapshots.record_digests(delay, || {
-                    outcomes.push(snapshots.expire_command_snapshots().map(drop));
+                let maintained = snapshots.maintain(delay, || {
                     let merged = runtime.block_on(snapshots.merge_many_generations());
                     outcomes.push(merged.map(drop));
                 });
-                outcomes.push(digests);
+                outcomes.push(maintained);
                 Ok(outcomes.into_iter().collect::<Result<(), _>>()?)
             });
             maintained.await

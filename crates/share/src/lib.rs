@@ -14,33 +14,55 @@
 //! whatever changes a file, and what the [`Permissions`] of a path do not permit. Around them stands the jail of
 //! whoever calls this: [`Share::open`] opens what lies outside of the entries, so the jail goes on between it
 //! and [`Share::serve`].
+//!
+//! A permission may ask the user. The request is set aside then, and others are answered meanwhile:
+//!
+//! ```text
+//! request ── needs an answer ──> Asker::ask        the next requests are answered
+//!         <── answered anew ──── Answers::answer
+//! ```
+//!
+//! A guest gets its answers in another order than that of its requests, as virtqueues allow.
 
+mod access;
+mod answers;
+mod asking;
 mod bounds;
 mod device;
+mod gate;
+mod grants;
+mod listing;
 mod names;
 mod opened;
 mod paths;
 mod permissions;
+mod request;
 mod root;
 mod ruled;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 use std::ffi::CString;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fuse_backend_rs::api::server::Server;
 use vhost_user_backend::VhostUserDaemon;
 use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
 
-use crate::device::{Answer, Device};
+use crate::asking::Asking;
+use crate::device::Device;
+use crate::gate::Gate;
 use crate::opened::Opened;
 use crate::root::{Root, RootEntry};
 use crate::ruled::Ruled;
 
+pub use crate::access::{Access, Asker, PathAccess};
+pub use crate::answers::Answers;
 pub use crate::permissions::{Permission, Permissions};
 
 /// The time for which a guest believes names and attributes without asking again.
@@ -92,7 +114,7 @@ pub enum ShareError {
 
 /// The entries of a device, opened.
 pub struct Share {
-    answer: Box<dyn Answer>,
+    device: Device,
     opened: Vec<Opened>,
 }
 
@@ -109,11 +131,12 @@ impl Share {
     /// # Errors
     /// The first that cannot be opened.
     pub fn open(entries: &[Entry<'_>], is_read_only: bool) -> Result<Self, ShareError> {
-        Self::open_with(entries, is_read_only, |_| None)
+        Self::open_with(entries, is_read_only, |_| None, None)
     }
 
     /// Opens all `entries`, as [`open`](Self::open) does, with the permissions that `permissions` returns for the
-    /// number of each, from 0. Without permissions, every path of an entry has all.
+    /// number of each, from 0. Without permissions, every path of an entry has all. `asker` is asked where a permission
+    /// says so; without one, such accesses are denied.
     ///
     /// # Errors
     /// The first that cannot be opened.
@@ -121,7 +144,9 @@ impl Share {
         entries: &[Entry<'_>],
         is_read_only: bool,
         mut permissions: impl FnMut(usize) -> Option<Box<dyn Permissions>>,
+        asker: Option<Box<dyn Asker>>,
     ) -> Result<Self, ShareError> {
+        let asking = Arc::new(Asking::new(asker));
         let mut all = Vec::new();
         let mut root = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
@@ -132,16 +157,24 @@ impl Share {
             let (opened, files) = Opened::open(entry, is_read_only).map_err(failed)?;
             let name = CString::new(entry.name).map_err(|error| failed(error.into()))?;
             all.push(opened);
+            let gate = permissions(index).map(|permissions| {
+                Gate::new(index, is_read_only, permissions, Arc::clone(&asking))
+            });
             root.push(RootEntry {
                 name,
                 is_directory: entry.kind == Kind::Directory,
-                files: Ruled::new(files, permissions(index)),
+                files: Ruled::new(files, gate),
             });
         }
         Ok(Self {
-            answer: Box::new(Server::new(Root(root))),
+            device: Device::new(Box::new(Server::new(Root(root))), asking),
             opened: all,
         })
+    }
+
+    /// Returns the way to answer the questions of the share.
+    pub fn answers(&self) -> Answers {
+        Answers(self.device.clone())
     }
 
     /// Paths that lead this process to what is open, whatever has its names by now, each with what it is.
@@ -164,8 +197,7 @@ impl Share {
             }
         };
         let memory = GuestMemoryAtomic::new(GuestMemoryMmap::new());
-        let device = Device::new(self.answer);
-        let daemon = VhostUserDaemon::new("share".to_owned(), device, memory)
+        let daemon = VhostUserDaemon::new("share".to_owned(), self.device, memory)
             .map_err(failed("start a device"))?;
         // Dropping it would wait for a thread, which may be busy with a request that never ends.
         let mut daemon = ManuallyDrop::new(daemon);

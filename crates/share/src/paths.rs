@@ -21,6 +21,13 @@ pub(crate) struct Paths {
     by_name: HashMap<Name, u64>,
 }
 
+/// The permission of a file.
+pub(crate) struct Ruling {
+    pub(crate) permission: Permission,
+    /// A path of the file, which has this permission if one does; `None` if no path of the file is known.
+    pub(crate) path: Option<Vec<u8>>,
+}
+
 /// A file that a guest knows.
 #[derive(Default)]
 struct Known {
@@ -142,26 +149,37 @@ impl Paths {
         Ok(names.join(&b'/'))
     }
 
-    /// Returns the strictest permission of all names of a file. A name in a directory that is not known any more has
-    /// the permission that it had when it was found.
+    /// Returns the permission of a file, which all its names have to give. A name in a directory that is not known any
+    /// more has the permission that it had when it was found.
     ///
     /// # Errors
     /// `ESTALE` if the file is not known.
-    pub(crate) fn permission(
+    pub(crate) fn ruling(
         &self,
         inode: u64,
         of: &dyn Fn(&[u8]) -> Permission,
-    ) -> io::Result<Permission> {
+    ) -> io::Result<Ruling> {
         if inode == ROOT_ID {
-            return Ok(of(b""));
+            return Ok(Ruling {
+                permission: of(b""),
+                path: Some(Vec::new()),
+            });
         }
         let stale = || io::Error::from_raw_os_error(libc::ESTALE);
         let known = self.files.get(&inode).ok_or_else(stale)?;
-        let mut strictest = known.strictest;
+        let mut ruling = Ruling {
+            permission: known.strictest,
+            path: None,
+        };
         for (name, found) in &known.names {
-            strictest = strictest.max(self.permission_of(name, of).unwrap_or(*found));
+            let path = self.path(name.0, &name.1).ok();
+            let permission = path.as_deref().map_or(*found, of);
+            ruling.permission = ruling.permission.and(permission);
+            if path.is_some() && (ruling.path.is_none() || permission == ruling.permission) {
+                ruling.path = path;
+            }
         }
-        Ok(strictest)
+        Ok(ruling)
     }
 
     fn permission_of(
@@ -179,7 +197,7 @@ impl Paths {
             let found = known.names.iter().find(|(kept, _)| kept == name);
             let found = found.map_or(Permission::Nothing, |(_, found)| *found);
             known.names.retain(|(kept, _)| kept != name);
-            known.strictest = known.strictest.max(permission.unwrap_or(found));
+            known.strictest = known.strictest.and(permission.unwrap_or(found));
         }
     }
 }

@@ -1,4 +1,4 @@
-use std::io;
+use crate::Access;
 
 /// A part of what a guest may do with a file, from the one that permits most to the one that permits least.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -6,15 +6,30 @@ pub enum Permission {
     /// The file can be read and changed, as far as its modes permit.
     #[default]
     All,
+    /// The file can be read. Each change of it is asked about.
+    AskToChange,
     /// The file can be read. A change of it fails with `EROFS`.
     Read,
+    /// The file's name and attributes can be seen. Each open and each change is asked about.
+    Ask,
+    /// As [`Ask`](Self::Ask), but a change fails with `EROFS`.
+    AskToRead,
     /// The file's name and attributes can be seen. Its content cannot be opened: `EACCES`.
     Name,
     /// The file seems not to exist: `ENOENT`, and no directory lists it.
     Nothing,
 }
 
-/// The permissions of the paths of a shared directory.
+/// The decision about an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Permitted,
+    Asked,
+    /// Refused, with this error of Linux.
+    Refused(i32),
+}
+
+/// The permissions of the paths of a shared directory. They may change between two requests.
 ///
 /// A path has the names from the directory to the file, with `/` between them; the directory's own is empty.
 pub trait Permissions: Send + Sync {
@@ -30,21 +45,67 @@ pub trait Permissions: Send + Sync {
 }
 
 impl Permission {
-    /// Checks that the file can be changed, made or removed.
-    pub(crate) fn changes(self) -> io::Result<()> {
-        let error = match self {
-            Self::All => return Ok(()),
-            Self::Read => libc::EROFS,
-            Self::Name | Self::Nothing => libc::EACCES,
-        };
-        Err(io::Error::from_raw_os_error(error))
+    /// Decides about an access to a file with this permission.
+    pub(crate) const fn decide(self, access: Access) -> Decision {
+        match (self, access) {
+            (Self::All, _) | (Self::AskToChange | Self::Read, Access::Read) => Decision::Permitted,
+            (Self::Ask, _)
+            | (Self::AskToChange, Access::Change)
+            | (Self::AskToRead, Access::Read) => Decision::Asked,
+            (Self::Read | Self::AskToRead, Access::Change) => Decision::Refused(libc::EROFS),
+            (Self::Name | Self::Nothing, _) => Decision::Refused(libc::EACCES),
+        }
     }
 
-    /// Checks that the file's content can be read.
-    pub(crate) fn reads(self) -> io::Result<()> {
+    /// Returns the permission of a file that has two names with these permissions.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self.min(other), self.max(other)) {
+            (Self::Read, Self::Ask) => Self::AskToRead,
+            (_, strictest) => strictest,
+        }
+    }
+
+    /// Returns the permission of a file that cannot be changed for another reason: nobody is asked about a change.
+    pub(crate) const fn without_changes(self) -> Self {
         match self {
-            Self::All | Self::Read => Ok(()),
-            Self::Name | Self::Nothing => Err(io::Error::from_raw_os_error(libc::EACCES)),
+            Self::AskToChange => Self::Read,
+            Self::Ask => Self::AskToRead,
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_two_names_has_what_both_permit() {
+        let all = [
+            Permission::All,
+            Permission::AskToChange,
+            Permission::Read,
+            Permission::Ask,
+            Permission::AskToRead,
+            Permission::Name,
+            Permission::Nothing,
+        ];
+        // From the decision that permits most.
+        let order = |decision| match decision {
+            Decision::Permitted => 0,
+            Decision::Asked => 1,
+            Decision::Refused(_) => 2,
+        };
+        for one in all {
+            for other in all {
+                let both = one.and(other);
+                assert_eq!(both, other.and(one));
+                for access in [Access::Read, Access::Change] {
+                    let expected = order(one.decide(access)).max(order(other.decide(access)));
+                    let found = order(both.decide(access));
+                    assert_eq!(found, expected, "{one:?} and {other:?}: {access:?}");
+                }
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 use std::ffi::CStr;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fuse_backend_rs::abi::fuse_abi::CreateIn;
@@ -10,67 +9,32 @@ use fuse_backend_rs::api::filesystem::{
 };
 use libc::{stat64, statvfs64};
 
-use crate::paths::Paths;
-use crate::{Permission, Permissions};
+use crate::Access;
+use crate::gate::{Gate, Pass};
+use crate::listing::Listing;
 
 /// The flags that mean an open for anything but reading. `O_RDONLY` is 0.
 const WRITING: i32 = libc::O_ACCMODE | libc::O_TRUNC | libc::O_CREAT | libc::O_APPEND;
 
-/// Files whose paths have permissions. They are decided at each request, so nothing that a guest's kernel keeps
-/// lifts one; without permissions, every request is passed on.
+/// Files whose paths have permissions; without permissions, every request is passed on.
 pub(crate) struct Ruled<F> {
     files: F,
     gate: Option<Gate>,
 }
 
-struct Gate {
-    permissions: Box<dyn Permissions>,
-    paths: Mutex<Paths>,
-}
-
-impl Gate {
-    fn paths(&self) -> MutexGuard<'_, Paths> {
-        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn of(&self, path: &[u8]) -> Permission {
-        self.permissions.of(path)
-    }
-
-    /// Returns true if a guest sees a path.
-    fn shows(&self, path: &[u8]) -> bool {
-        self.of(path) != Permission::Nothing || self.permissions.shows_below(path)
-    }
-
-    /// Returns true if a directory lists a name.
-    fn lists_name(&self, directory: u64, name: &[u8]) -> bool {
-        let path = self.paths().path(directory, name);
-        path.is_ok_and(|path| self.shows(&path))
-    }
-
-    fn found(&self, inode: u64, parent: u64, name: &[u8]) {
-        self.paths()
-            .found(inode, parent, name, &|path| self.of(path));
-    }
-}
-
 impl<F: FileSystem<Inode = u64, Handle = u64>> Ruled<F> {
-    /// Returns files with permissions; with none, everything is permitted.
-    pub(crate) fn new(files: F, permissions: Option<Box<dyn Permissions>>) -> Self {
-        let gate = permissions.map(|permissions| Gate {
-            permissions,
-            paths: Mutex::default(),
-        });
+    /// Returns files behind a gate; without one, everything is permitted.
+    pub(crate) const fn new(files: F, gate: Option<Gate>) -> Self {
         Self { files, gate }
     }
 
-    /// Checks a file that the guest knows.
-    fn check(&self, inode: u64, needs: fn(Permission) -> io::Result<()>) -> io::Result<()> {
-        let Some(gate) = &self.gate else {
-            return Ok(());
-        };
-        let permission = gate.paths().permission(inode, &|path| gate.of(path))?;
-        needs(permission)
+    fn check(&self, permits: impl FnOnce(&Gate) -> io::Result<()>) -> io::Result<()> {
+        self.gate.as_ref().map_or(Ok(()), permits)
+    }
+
+    /// Checks an access that may need an answer of the user.
+    fn pass(&self, permits: impl FnOnce(&Gate) -> io::Result<Pass>) -> io::Result<Pass> {
+        self.gate.as_ref().map_or(Ok(Pass::Permission), permits)
     }
 
     #[expect(
@@ -83,49 +47,36 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> Ruled<F> {
     }
 
     fn reads(&self, inode: u64) -> io::Result<()> {
-        self.check(inode, Permission::reads)
+        self.check(|gate| gate.permits(inode, Access::Read).map(drop))
     }
 
     fn changes(&self, inode: u64) -> io::Result<()> {
-        self.check(inode, Permission::changes)
+        self.check(|gate| gate.permits(inode, Access::Change).map(drop))
     }
 
-    /// Checks that a name can be made or removed.
-    fn changes_name(&self, parent: u64, name: &CStr) -> io::Result<()> {
-        let Some(gate) = &self.gate else {
-            return Ok(());
-        };
-        let path = gate.paths().path(parent, name.to_bytes())?;
-        gate.of(&path).changes()
+    fn sets(&self, inode: u64) -> io::Result<()> {
+        self.check(|gate| gate.permits_attributes(inode))
     }
 
-    /// Checks that a name can be moved, with what is in it.
-    fn moves(&self, parent: u64, name: &CStr) -> io::Result<()> {
-        let Some(gate) = &self.gate else {
-            return Ok(());
-        };
-        let path = gate.paths().path(parent, name.to_bytes())?;
-        gate.of(&path).changes()?;
-        if gate.permissions.depends_below(&path) {
-            return Err(io::Error::from_raw_os_error(libc::EACCES));
-        }
-        Ok(())
-    }
-
-    /// Checks that a directory can be listed.
     fn lists(&self, inode: u64) -> io::Result<()> {
-        let Some(gate) = &self.gate else {
-            return Ok(());
-        };
-        let paths = gate.paths();
-        let permission = paths.permission(inode, &|path| {
-            // The directory is there for what is seen in it.
-            match gate.of(path) {
-                Permission::Nothing if gate.permissions.shows_below(path) => Permission::Read,
-                permission => permission,
-            }
-        })?;
-        permission.reads()
+        self.check(|gate| gate.permits_listing(inode))
+    }
+
+    fn reads_open(&self, inode: u64, handle: u64) -> io::Result<()> {
+        self.check(|gate| gate.permits_open(inode, handle, Access::Read))
+    }
+
+    fn changes_open(&self, inode: u64, handle: u64) -> io::Result<()> {
+        self.check(|gate| gate.permits_open(inode, handle, Access::Change))
+    }
+
+    fn changes_name(&self, parent: u64, name: &CStr) -> io::Result<Pass> {
+        self.pass(|gate| gate.permits_name(parent, name))
+    }
+
+    fn shows_xattrs(&self, inode: u64) -> io::Result<bool> {
+        let gate = self.gate.as_ref();
+        gate.map_or(Ok(true), |gate| gate.shows_xattrs(inode))
     }
 
     /// Notes a file that the guest has got, which has a number unless the name is free.
@@ -140,22 +91,13 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> Ruled<F> {
 
     fn removed(&self, parent: u64, name: &CStr) {
         if let Some(gate) = &self.gate {
-            let of = |path: &[u8]| gate.of(path);
-            gate.paths().removed(parent, name.to_bytes(), &of);
+            gate.removed(parent, name);
         }
     }
 
-    fn renamed(&self, old: (u64, &CStr), new: (u64, &CStr), flags: u32) {
-        let Some(gate) = &self.gate else {
-            return;
-        };
-        let (old, new) = ((old.0, old.1.to_bytes()), (new.0, new.1.to_bytes()));
-        let of = |path: &[u8]| gate.of(path);
-        let mut paths = gate.paths();
-        if flags & libc::RENAME_EXCHANGE == 0 {
-            paths.renamed(old, new, &of);
-        } else {
-            paths.exchanged(old, new, &of);
+    fn opened(&self, pass: Pass, handle: Option<u64>, inode: u64, access: Access) {
+        if let Some((gate, handle)) = self.gate.as_ref().zip(handle) {
+            gate.opened(pass, handle, inode, access);
         }
     }
 }
@@ -170,7 +112,19 @@ macro_rules! pass_on {
     )*};
 }
 
-/// Passes calls on that make or remove a name.
+/// Passes calls on that use an open file, once what is said before each holds for it.
+macro_rules! pass_on_open {
+    ($($kind:ident $call:ident($inode:ident, $handle:ident $(, $argument:ident: $type:ty)*) -> $answer:ty;)*) => {$(
+        fn $call(
+            &self, context: &Context, $inode: u64, $handle: u64 $(, $argument: $type)*
+        ) -> io::Result<$answer> {
+            self.$kind($inode, $handle)?;
+            self.files.$call(context, $inode, $handle $(, $argument)*)
+        }
+    )*};
+}
+
+/// Passes calls on that make a name.
 macro_rules! change_name {
     ($($call:ident($($before:ident: $before_type:ty,)* | $parent:ident, $name:ident
         $(, $argument:ident: $type:ty)*);)*) => {$(
@@ -195,30 +149,28 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> FileSystem for Ruled<F> {
         passes fsync(inode, data_only: bool, handle: u64) -> ();
         passes fsyncdir(inode, data_only: bool, handle: u64) -> ();
         passes releasedir(inode, flags: u32, handle: u64) -> ();
-        passes release(
-            inode, flags: u32, handle: u64, flush: bool, unlock: bool, lock_owner: Option<u64>
-        ) -> ();
         passes statfs(inode) -> statvfs64;
         passes access(inode, mask: u32) -> ();
         passes lseek(inode, handle: u64, offset: u64, whence: u32) -> u64;
         reads readlink(inode) -> Vec<u8>;
-        reads getxattr(inode, attribute: &CStr, size: u32) -> GetxattrReply;
-        reads listxattr(inode, size: u32) -> ListxattrReply;
-        reads read(
-            inode, handle: u64, out: &mut dyn ZeroCopyWriter, size: u32, offset: u64,
-            lock_owner: Option<u64>, flags: u32
-        ) -> usize;
         lists opendir(inode, flags: u32) -> (Option<u64>, OpenOptions);
-        changes setattr(
+        sets setattr(
             inode, attributes: stat64, handle: Option<u64>, valid: SetattrValid
         ) -> (stat64, Duration);
-        changes write(
-            inode, handle: u64, bytes: &mut dyn ZeroCopyReader, size: u32, offset: u64,
-            lock_owner: Option<u64>, delayed: bool, flags: u32, fuse_flags: u32
-        ) -> usize;
-        changes fallocate(inode, handle: u64, mode: u32, offset: u64, length: u64) -> ();
         changes setxattr(inode, attribute: &CStr, value: &[u8], flags: u32) -> ();
         changes removexattr(inode, attribute: &CStr) -> ();
+    }
+
+    pass_on_open! {
+        reads_open read(
+            inode, handle, out: &mut dyn ZeroCopyWriter, size: u32, offset: u64,
+            lock_owner: Option<u64>, flags: u32
+        ) -> usize;
+        changes_open write(
+            inode, handle, bytes: &mut dyn ZeroCopyReader, size: u32, offset: u64,
+            lock_owner: Option<u64>, delayed: bool, flags: u32, fuse_flags: u32
+        ) -> usize;
+        changes_open fallocate(inode, handle, mode: u32, offset: u64, length: u64) -> ();
     }
 
     change_name! {
@@ -236,31 +188,44 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> FileSystem for Ruled<F> {
     }
 
     fn lookup(&self, context: &Context, parent: u64, name: &CStr) -> io::Result<Entry> {
-        if let Some(gate) = &self.gate {
-            let path = gate.paths().path(parent, name.to_bytes())?;
-            if !gate.shows(&path) {
-                return Err(io::Error::from_raw_os_error(libc::ENOENT));
-            }
-        }
+        self.check(|gate| gate.permits_lookup(parent, name))?;
         let found = self.files.lookup(context, parent, name)?;
         Ok(self.given(parent, name, found))
     }
 
     fn forget(&self, context: &Context, inode: u64, count: u64) {
         if let Some(gate) = &self.gate {
-            gate.paths().forgotten(inode, count);
+            gate.forgotten(&[(inode, count)]);
         }
         self.files.forget(context, inode, count);
     }
 
     fn batch_forget(&self, context: &Context, requests: Vec<(u64, u64)>) {
         if let Some(gate) = &self.gate {
-            let mut paths = gate.paths();
-            for (inode, count) in &requests {
-                paths.forgotten(*inode, *count);
-            }
+            gate.forgotten(&requests);
         }
         self.files.batch_forget(context, requests);
+    }
+
+    fn getxattr(
+        &self,
+        context: &Context,
+        inode: u64,
+        attribute: &CStr,
+        size: u32,
+    ) -> io::Result<GetxattrReply> {
+        if !self.shows_xattrs(inode)? {
+            return Err(io::Error::from_raw_os_error(libc::ENODATA));
+        }
+        self.files.getxattr(context, inode, attribute, size)
+    }
+
+    fn listxattr(&self, context: &Context, inode: u64, size: u32) -> io::Result<ListxattrReply> {
+        match (self.shows_xattrs(inode)?, size) {
+            (true, size) => self.files.listxattr(context, inode, size),
+            (false, 0) => Ok(ListxattrReply::Count(0)),
+            (false, _) => Ok(ListxattrReply::Names(Vec::new())),
+        }
     }
 
     fn unlink(&self, context: &Context, parent: u64, name: &CStr) -> io::Result<()> {
@@ -286,11 +251,13 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> FileSystem for Ruled<F> {
         new_name: &CStr,
         flags: u32,
     ) -> io::Result<()> {
-        self.moves(parent, name)?;
-        self.moves(new_parent, new_name)?;
+        self.check(|gate| gate.permits_move(parent, name))?;
+        self.check(|gate| gate.permits_move(new_parent, new_name))?;
         self.files
             .rename(context, parent, name, new_parent, new_name, flags)?;
-        self.renamed((parent, name), (new_parent, new_name), flags);
+        if let Some(gate) = &self.gate {
+            gate.renamed((parent, name), (new_parent, new_name), flags);
+        }
         Ok(())
     }
 
@@ -309,10 +276,12 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> FileSystem for Ruled<F> {
         name: &CStr,
         arguments: CreateIn,
     ) -> io::Result<(Entry, Option<u64>, OpenOptions, Option<u32>)> {
-        self.changes_name(parent, name)?;
+        let pass = self.changes_name(parent, name)?;
         let (made, handle, options, passthrough) =
             self.files.create(context, parent, name, arguments)?;
-        Ok((self.given(parent, name, made), handle, options, passthrough))
+        let made = self.given(parent, name, made);
+        self.opened(pass, handle, made.inode, Access::Change);
+        Ok((made, handle, options, passthrough))
     }
 
     fn open(
@@ -322,11 +291,31 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> FileSystem for Ruled<F> {
         flags: u32,
         fuse_flags: u32,
     ) -> io::Result<(Option<u64>, OpenOptions, Option<u32>)> {
-        match flags & WRITING.unsigned_abs() {
-            0 => self.reads(inode)?,
-            _ => self.changes(inode)?,
+        let access = match flags & WRITING.unsigned_abs() {
+            0 => Access::Read,
+            _ => Access::Change,
+        };
+        let pass = self.pass(|gate| gate.permits(inode, access))?;
+        let opened = self.files.open(context, inode, flags, fuse_flags)?;
+        self.opened(pass, opened.0, inode, access);
+        Ok(opened)
+    }
+
+    fn release(
+        &self,
+        context: &Context,
+        inode: u64,
+        flags: u32,
+        handle: u64,
+        flush: bool,
+        unlock: bool,
+        lock_owner: Option<u64>,
+    ) -> io::Result<()> {
+        if let Some(gate) = &self.gate {
+            gate.released(handle);
         }
-        self.files.open(context, inode, flags, fuse_flags)
+        self.files
+            .release(context, inode, flags, handle, flush, unlock, lock_owner)
     }
 
     fn readdir(
@@ -397,42 +386,5 @@ impl<F: FileSystem<Inode = u64, Handle = u64>> FileSystem for Ruled<F> {
                 .readdirplus(context, inode, handle, size, from, &mut add_shown)?;
         }
         Ok(())
-    }
-}
-
-/// An answer with names of a directory. One without any name means the end of the directory to a guest, so the
-/// names after those that are left out are asked for until there is one.
-struct Listing {
-    /// The place in the directory after the last name that was left out.
-    offset: u64,
-    passed_over: bool,
-    has_names: bool,
-}
-
-impl Listing {
-    const fn from(offset: u64) -> Self {
-        Self {
-            offset,
-            passed_over: true,
-            has_names: false,
-        }
-    }
-
-    /// Returns true if more names have to be asked for.
-    const fn continues(&mut self) -> bool {
-        let continues = self.passed_over && !self.has_names;
-        self.passed_over = false;
-        continues
-    }
-
-    const fn add(&mut self) {
-        self.has_names = true;
-    }
-
-    /// Returns the answer for a name that is left out. 0 would end the listing.
-    const fn pass_over(&mut self, next: u64) -> usize {
-        self.offset = next;
-        self.passed_over = true;
-        1
     }
 }

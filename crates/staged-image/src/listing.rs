@@ -2,7 +2,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::thread::sleep;
 
-use fstree::Tree;
+use fstree::{FileKind, Tree};
 
 use crate::found::Content;
 use crate::left_out::last;
@@ -68,6 +68,21 @@ impl Listing {
             let (source, path) = split(&entry.path)?;
             Some((source, path.to_vec(), is_directory))
         })
+    }
+
+    /// Returns the metadata of a regular file, and its size in bytes; `None` if none is listed there.
+    pub fn regular_file(&self, source: usize, path: &[u8]) -> Option<(&fstree::Metadata, u64)> {
+        let id = self
+            .tree
+            .find(&[source.to_string().as_bytes(), b"/", path].concat())?;
+        let inode = self.tree.inode(id);
+        match &inode.kind {
+            FileKind::Regular(Content::Denied) => Some((&inode.metadata, 0)),
+            FileKind::Regular(Content::Host(found)) => {
+                Some((&inode.metadata, found.stamp.size_bytes))
+            }
+            _ => None,
+        }
     }
 
     /// Removes the files for which `keep` returns false, by the number of their source and the path below it. A

@@ -140,6 +140,15 @@ impl StagedImages {
         Ok(images)
     }
 
+    /// Returns the paths of the unfinished images of processes that were killed. One that a process writes is not among
+    /// them.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn left_overs(&self) -> io::Result<Vec<PathBuf>> {
+        durable_files::leftovers(&self.directory)
+    }
+
     /// Removes an image that no sandbox uses. One that a sandbox has got meanwhile keeps its name there.
     ///
     /// # Errors

@@ -33,6 +33,8 @@ pub enum ForgedExt4 {
 struct Forge<'a> {
     path: &'a Path,
     file: File,
+    /// The directory of the disk that has the forged files.
+    above: &'a str,
     free_block: u64,
 }
 
@@ -42,6 +44,15 @@ impl ForgedExt4 {
     /// # Errors
     /// If mke2fs or debugfs is missing or fails, or the file cannot be written.
     pub fn write(self, path: &Path) -> io::Result<()> {
+        self.write_below(path, "upper")
+    }
+
+    /// Writes the disk to a new file, with the forged files in a directory of it: `upper`, or `staged/N/upper` for
+    /// those of a staged directory.
+    ///
+    /// # Errors
+    /// As [`ForgedExt4::write`].
+    pub fn write_below(self, path: &Path, above: &str) -> io::Result<()> {
         let (files, features, size, inodes) = match self {
             Self::OverlappingXattrs(files) | Self::SharedXattrs(files) => {
                 (files, ",^has_journal", "64M", files + 200)
@@ -50,11 +61,14 @@ impl ForgedExt4 {
             Self::RepeatedRevocations(_) | Self::CopiedRevocations(_) => (0, "", "8G", 200),
         };
         let source = tempfile::tempdir()?;
-        fs::create_dir_all(source.path().join("upper/d"))?;
-        fs::create_dir_all(source.path().join("work/work"))?;
-        fs::write(source.path().join("upper/f"), "")?;
+        let forged = source.path().join(above);
+        fs::create_dir_all(forged.join("d"))?;
+        for directory in ["upper", "work/work"] {
+            fs::create_dir_all(source.path().join(directory))?;
+        }
+        fs::write(forged.join("f"), "")?;
         for file in 0..files {
-            fs::write(source.path().join(format!("upper/d/{file:x}")), "")?;
+            fs::write(forged.join(format!("d/{file:x}")), "")?;
         }
         let features = format!("^metadata_csum,^64bit,^resize_inode,^dir_index{features}");
         let mut mke2fs = Command::new("mke2fs");
@@ -64,6 +78,7 @@ impl ForgedExt4 {
         let forge = Forge {
             path,
             file: File::options().read(true).write(true).open(path)?,
+            above,
             free_block: last_number(&debugfs(path, "ffb 1")?)?,
         };
         match self {
@@ -98,8 +113,8 @@ impl Forge<'_> {
         block.resize(4096, 0);
         self.put(self.free_block * BLOCK_BYTES, &block)?;
         let commands = tempfile::NamedTempFile::new()?;
-        let lines =
-            (0..files).map(|file| format!("sif /upper/d/{file:x} file_acl {}\n", self.free_block));
+        let (above, block) = (self.above, self.free_block);
+        let lines = (0..files).map(|file| format!("sif /{above}/d/{file:x} file_acl {block}\n"));
         fs::write(commands.path(), lines.collect::<String>())?;
         let mut debugfs = Command::new("debugfs");
         debugfs.args(["-w", "-f"]).arg(commands.path());
@@ -108,7 +123,8 @@ impl Forge<'_> {
 
     /// Makes a directory of this many blocks, all of which are one block of names.
     fn names(&self, blocks: u64) -> io::Result<()> {
-        let number = field(&debugfs(self.path, "stat /upper/f")?, "Inode: ")?;
+        let above = self.above;
+        let number = field(&debugfs(self.path, &format!("stat /{above}/f"))?, "Inode: ")?;
         let mut block = Vec::new();
         for name in 0..341 {
             // The last entry reaches to the end of the block.
@@ -120,8 +136,9 @@ impl Forge<'_> {
         }
         block.resize(4096, 0);
         self.put(self.free_block * BLOCK_BYTES, &block)?;
-        self.map("/upper/d", blocks, |_| self.free_block)?;
-        let inode = self.inode("/upper/d")?;
+        let directory = format!("/{above}/d");
+        self.map(&directory, blocks, |_| self.free_block)?;
+        let inode = self.inode(&directory)?;
         let size_bytes = blocks * BLOCK_BYTES;
         self.put(inode + SIZE_AT, &words([low(size_bytes)]))?;
         self.put(inode + SIZE_HIGH_AT, &words([low(size_bytes >> 32)]))

@@ -8,7 +8,7 @@
 //! its start. [`misfits`] are files that msb never writes. [`shell_program`] is a program of a few lines. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
 //! blobs, layouts and archives; with `registry` a registry in the test's own process, and
-//! the distribution project's as another process.
+//! the distribution project's as another process; with `sandboxes` sandboxes that no machine runs.
 
 mod forged_ext4;
 #[cfg(feature = "images")]
@@ -25,6 +25,8 @@ mod random_changes;
 mod real_registry;
 #[cfg(feature = "registry")]
 pub mod registry;
+#[cfg(feature = "sandboxes")]
+pub mod sandboxes;
 mod shell_program;
 mod tar_builder;
 mod tree_dump;

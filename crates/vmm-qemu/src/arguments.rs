@@ -451,6 +451,7 @@ mod tests {
             name: "0".to_owned(),
             path: "/srv/a".into(),
             kind: ShareKind::Directory,
+            target: "/mnt".to_owned(),
             rules: Vec::new(),
         };
         let share = Share {

@@ -81,6 +81,9 @@ pub struct ShareEntry {
     pub path: PathBuf,
     /// The kind of the entry.
     pub kind: ShareKind,
+    /// The path in the guest that the entry is mounted at.
+    #[serde(default)]
+    pub target: String,
     /// The rules of the files of a directory; their paths are relative to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,

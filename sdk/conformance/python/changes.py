@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import queue
+from typing import TYPE_CHECKING, Any, Literal
 
 from behaviours import text
 from msb import AppliedDirectory, Question
@@ -10,6 +11,9 @@ from msb import AppliedDirectory, Question
 if TYPE_CHECKING:
     import msb
     from steps import Result, Stage, Step
+
+CALL_TIMEOUT_S = 20
+"""The time within which each listener hears of a question."""
 
 
 def _listed(diff: msb.Diff) -> Result:
@@ -73,19 +77,34 @@ def allow(step: Step, stage: Stage) -> Result:
 
 
 def ask(step: Step, stage: Stage) -> Result:
-    """Asks in the guest for a file, and answers."""
+    """Asks in the guest for a file, and answers by functions: one for each listener."""
     sandbox = stage.sandbox(step)
-    asked: list[Question] = []
+    listeners: int = step.get("listeners", 1)
+    asked: queue.Queue[Question] = queue.Queue()
 
-    def on_ask(question: Question) -> bool:
-        asked.append(question)
-        return bool(step["answer"] == "allow")
+    def on_ask(question: Question) -> bool | Literal["always"]:
+        asked.put(question)
+        if step["answer"] == "fail":
+            raise LookupError("the function fails")
+        return "always" if step["answer"] == "always" else bool(step["answer"] == "allow")
 
-    with sandbox.on_ask(on_ask):
+    answering = [sandbox.on_ask(on_ask) for _ in range(listeners)]
+    failures = 0
+    try:
         output = sandbox.exec(["msb-ask", step["path"], step["reason"]])
+        # The process goes on with the first answer, whether the others were called by then or not.
+        questions = [asked.get(timeout=CALL_TIMEOUT_S) for _ in range(listeners)]
+    finally:
+        for one in answering:
+            try:
+                one.close()
+            except LookupError:
+                failures += 1
     return {
-        "subject": asked[0].subject,
-        "reason": asked[0].reason,
+        "subject": questions[0].subject,
+        "reason": questions[0].reason,
+        "calls": len(questions),
+        "failed": failures > 0,
         "exit_code": output.exit_code,
     }
 

@@ -27,13 +27,18 @@ export class Answering implements AsyncDisposable {
   static async begin(sandbox: Remote, onAsk: OnAsk, options: CallOptions): Promise<Answering> {
     const [questions] = await sandbox.open("questions", {}, options);
     const answering = new Answering(sandbox, questions, onAsk);
-    // Questions that wait come first.
-    for (;;) {
-      const event = await questions.value<Event | null>("next");
-      await answering.#attend(event);
-      if (event === null || event.event === "listening") {
-        break;
+    try {
+      // Questions that wait come first.
+      for (;;) {
+        const event = await questions.value<Event | null>("next");
+        await answering.#attend(event);
+        if (event === null || event.event === "listening") {
+          break;
+        }
       }
+    } catch (error) {
+      questions.close();
+      throw error;
     }
     answering.#ended = answering.#attendAll();
     // A failure is that of `ended`, which nobody may ask for.
@@ -41,7 +46,7 @@ export class Answering implements AsyncDisposable {
     return answering;
   }
 
-  /** Settles once the sandbox has ended, or this is closed; fails with the error of the function. */
+  /** Settles once the sandbox has ended, or this is closed; fails with an error of the function or the connection. */
   get ended(): Promise<void> {
     return this.#ended;
   }
@@ -60,9 +65,14 @@ export class Answering implements AsyncDisposable {
   async #attendAll(): Promise<void> {
     try {
       for (;;) {
-        // It fails once it is closed.
         const { signal } = this.#closing;
-        const event = await this.#questions.value<Event | null>("next", {}, { signal }).catch(() => null);
+        const event = await this.#questions.value<Event | null>("next", {}, { signal }).catch((error: unknown) => {
+          // It fails once it is closed.
+          if (signal.aborted) {
+            return null;
+          }
+          throw error;
+        });
         if (event === null || signal.aborted) {
           return;
         }

@@ -287,17 +287,19 @@ export class Sandbox implements AsyncDisposable {
 
   /**
    * Answers the questions of the running sandbox with a function, until the result is closed. A process of the sandbox
-   * asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. Its question is denied after 30
-   * seconds, and at once while nobody listens. A file that is allowed is copied in.
+   * asks with `msb-ask PATH REASON` for a file that a rule of a staged directory hides. A process that opens or changes
+   * a file of a shared directory with the state `ask` or `write-ask` asks by that. The question is denied after 30
+   * seconds, and at once while nobody listens. A staged file that is allowed is copied in.
    */
   async onAsk(onAsk: OnAsk, options: CallOptions = {}): Promise<Answering> {
     return Answering.begin(this.#remote, onAsk, options);
   }
 
   /**
-   * Gives a path in a staged directory another state, and keeps the rule. If the sandbox runs and the path becomes
-   * readable, this host's files there are copied into it as they are now, except those that it has of its own. They are
-   * no changes of the sandbox. A stopped sandbox gets them by {@link restage}.
+   * Gives a path in a directory of this host another state, and keeps the rule. In a shared directory it holds from the
+   * next access on. In a staged one, if the sandbox runs and the path becomes readable, this host's files there are
+   * copied into it as they are now, except those that it has of its own. They are no changes of the sandbox. A stopped
+   * sandbox gets them by {@link restage}.
    */
   async allow(path: Text, state: RuleState = "allow", options: CallOptions = {}): Promise<Allowed> {
     return this.#remote.value("allow", { path, state }, options);

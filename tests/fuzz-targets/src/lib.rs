@@ -8,6 +8,8 @@
 
 mod blocks;
 mod bounded;
+mod hostile_tree;
+mod images;
 
 pub mod agent_frames;
 pub mod disk_image;
@@ -16,5 +18,6 @@ pub mod ext4_image;
 pub mod manifest;
 pub mod sandbox_disk;
 pub mod snapshot_file;
+pub mod staged_disk;
 pub mod tar_layer;
 pub mod vmdk_descriptor;

@@ -1,22 +1,19 @@
 //! A sandbox's disk as a hostile guest may leave it: the view of it is compared with the image, and
-//! the layer of what changed makes the view's names of the image's. The input chooses the files of
-//! the disk, with the attributes of overlayfs in any combination.
+//! the layer of what changed makes the view's names of the image's.
 
 use std::convert::Infallible;
 use std::io::{self, Write};
 use std::sync::LazyLock;
 
-use erofs_writer::ImageWriter;
 use ext4_writer::SparseOutput;
-use fstree::{
-    DataSink, Device, FileKind, Inode, InodeId, Metadata, Name, Run, Segment, Tree, TreeBuilder,
-};
+use fstree::{DataSink, FileKind, InodeId, Metadata, Name, Run, Segment, Tree};
 use oci_layers::{Limits, merge, read_layer};
 use rootfs_view::{Content, ContentError, View};
 use tree_diff::{InMemory, LayerOptions, LayerPlan, Relation, Scope, Side, Unrelated, compare};
 
-/// Most files of a disk.
-const FILES: usize = 200;
+use crate::hostile_tree::Shape;
+use crate::images;
+
 /// Longest layer, in bytes.
 const LAYER_BYTES: usize = 8 << 20;
 
@@ -55,74 +52,16 @@ const VALUES: [&[u8]; 10] = [
     b"", b"y", b"x", b"/d", b"/d/d", b"/d/../d", b"d", b"f", b"/f", b"/s1",
 ];
 
-/// Bytes of the input that describe one file. The numbers choose among what is there.
-const FILE_BYTES: usize = 11;
-type File = [u8; FILE_BYTES];
-
-fn chosen<T: Copy>(from: &[T], number: u8) -> T {
-    from[usize::from(number) % from.len()]
-}
-
-/// Returns the disk's tree: `upper`, `work` and `work/index` hold the files.
-fn disk(input: &[u8]) -> Tree<Vec<u8>> {
-    let mut tree = Tree::new(Metadata::directory(0o755));
-    let mut directories = Vec::new();
-    for (above, label) in [(None, "upper"), (None, "work"), (Some(1), "index")] {
-        let id = tree.add(Inode::directory(Metadata::directory(0o755)));
-        let above = above.map_or(tree.root(), |above: usize| directories[above]);
-        tree.link(above, Name::new(label.as_bytes()).expect("a name"), id);
-        directories.push(id);
-    }
-    // Most files lie in the upper directory and below it.
-    directories.extend([directories[0]; 3]);
-    let mut others = Vec::new();
-    let (files, _) = input.as_chunks::<FILE_BYTES>();
-    for file in files.iter().take(FILES) {
-        let parent = chosen(&directories, file[0]);
-        let name = Name::new(chosen(&NAMES, file[1])).expect("a name");
-        if tree.lookup(parent, name.as_bytes()).is_some() {
-            continue;
-        }
-        let Some(id) = add(&mut tree, file, &others) else {
-            continue;
-        };
-        tree.link(parent, name, id);
-        match tree.inode(id).kind {
-            FileKind::Directory(_) => directories.push(id),
-            _ => others.push(id),
-        }
-    }
-    tree
-}
-
-fn add(tree: &mut Tree<Vec<u8>>, file: &File, others: &[InodeId]) -> Option<InodeId> {
-    let &[_, _, kind, number, mode, bits, mtime, ref xattrs @ ..] = file;
-    let device = |major| FileKind::CharDevice(Device { major, minor: 0 });
-    let kind = match kind % 12 {
-        0..3 => FileKind::Directory(Default::default()),
-        3 | 4 => FileKind::Regular(vec![number; number.into()]),
-        5 => FileKind::Regular(vec![0; usize::from(number) << 13]),
-        6 => FileKind::Symlink(chosen(&NAMES, number).into()),
-        7 => device(0),
-        8 => device(number.into()),
-        9 => FileKind::Fifo,
-        10 => FileKind::Socket,
-        _ if others.is_empty() => return None,
-        _ => return Some(chosen(others, number)),
-    };
-    let mut metadata = Metadata::with_mode(u16::from_le_bytes([mode, bits]) & 0o7777);
-    metadata.mtime.seconds = mtime.into();
-    let (xattrs, _) = xattrs.as_chunks::<2>();
-    for &[name, value] in xattrs {
-        // Half of them have none.
-        if name % 2 == 0 {
-            metadata
-                .xattrs
-                .insert(chosen(&XATTRS, name / 2), chosen(&VALUES, value));
-        }
-    }
-    Some(tree.add(Inode { metadata, kind }))
-}
+/// The disk: `upper`, `work` and `work/index` hold the files, and most of them lie in the upper directory and below
+/// it.
+const DISK: Shape<'_> = Shape {
+    directories: &["upper", "work", "work/index"],
+    parents: &["upper", "work", "work/index", "upper", "upper", "upper"],
+    names: &NAMES,
+    links: &NAMES,
+    xattrs: &XATTRS,
+    values: &VALUES,
+};
 
 /// The image below, and its files as the tree that a layer is read into.
 struct Base {
@@ -131,8 +70,7 @@ struct Base {
 }
 
 static BASE: LazyLock<Base> = LazyLock::new(|| {
-    let mut builder = TreeBuilder::new(Metadata::directory(0o755));
-    for path in [
+    let mut files = images::files(&[
         "a",
         "f",
         "g",
@@ -142,30 +80,14 @@ static BASE: LazyLock<Base> = LazyLock::new(|| {
         "d/d/f",
         "d/d/g",
         "etc/hosts",
-    ] {
-        let content = path.as_bytes().repeat(path.len() * 200);
-        builder
-            .file(path, Metadata::with_mode(0o644), content)
-            .expect("a path");
-    }
-    let mut files = builder.finish();
+    ]);
     let shared = files.find(b"s1").expect("there");
     files.link(files.root(), Name::new(b"s2").expect("a name"), shared);
-    let mut out = io::Cursor::new(Vec::new());
-    let mut writer = ImageWriter::new(&mut out, Default::default()).expect("valid");
-    let stored = files.clone().try_map(|content| {
-        let length = content.len() as u64;
-        let run = writer.append(&mut &content[..], length)?;
-        Ok::<_, erofs_writer::WriteError>(run.expect("not empty").whole_file(length))
-    });
-    writer.finish(&stored.expect("written")).expect("written");
+    let erofs = images::erofs(&files);
     let (old, new) = (InMemory(Tree::new(Metadata::directory(0))), InMemory(files));
     let plan = LayerPlan::new(&old, &new, &Unrelated, LayerOptions::default()).expect("planned");
     let layer = plan.write(&new, Vec::new()).expect("written").out;
-    Base {
-        erofs: out.into_inner(),
-        layer,
-    }
+    Base { erofs, layer }
 });
 
 /// A disk of memory.
@@ -304,7 +226,7 @@ pub fn run(input: &[u8]) {
         ..Default::default()
     };
     // Not every tree has a form on a disk.
-    if ext4_writer::write(&disk(input), &options, &mut upper).is_err() {
+    if ext4_writer::write(&DISK.tree(input), &options, &mut upper).is_err() {
         return;
     }
     let Ok(view) = View::open(upper.0, BASE.erofs.clone(), Vec::new()) else {

@@ -18,11 +18,12 @@ const ERRORS: [(&str, &str); 3] = [
     ("ENOSPC", "No space left on device"),
 ];
 /// Calls of which no error may be ignored: their effect is missing.
-pub(super) const MUST_REPORT: [&str; 9] = [
+pub(super) const MUST_REPORT: [&str; 10] = [
     "write",
     "pwrite64",
     "fsync",
     "fdatasync",
+    "syncfs",
     "ftruncate",
     "rename",
     "renameat2",

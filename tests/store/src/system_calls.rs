@@ -14,9 +14,9 @@ use test_support::run_through;
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// The calls that a disk can answer with an error, without those that only map or close.
-const ON_FILES: &str = "openat,read,pread64,write,pwrite64,lseek,fsync,fdatasync,ftruncate,rename,\
-    renameat2,linkat,symlinkat,mkdir,unlink,unlinkat,utimensat,flock,statx,newfstatat,getdents64,\
-    copy_file_range,fallocate";
+const ON_FILES: &str = "openat,read,pread64,write,pwrite64,lseek,fsync,fdatasync,syncfs,ftruncate,\
+    rename,renameat2,linkat,symlinkat,mkdir,unlink,unlinkat,utimensat,flock,statx,newfstatat,\
+    getdents64,copy_file_range,fallocate";
 
 /// A call of a traced program, as strace prints it.
 #[derive(Debug)]

@@ -3,7 +3,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::{BootError, root_disk};
+use super::BootError;
+use super::root_kind::RootKind;
 
 /// The serial of the image's disk.
 const IMAGE_SERIAL: &str = "msb-image";
@@ -19,7 +20,7 @@ static WRITTEN_DEVICES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// The device nodes of the sandbox's disks.
 #[derive(Debug)]
 pub(super) struct Disks {
-    /// `None` if the upper disk is the root.
+    /// `None` if the root has no image.
     pub(super) image: Option<String>,
     pub(super) upper: String,
 }
@@ -53,9 +54,9 @@ pub(super) fn volume(serial: &str) -> Result<String, BootError> {
 /// Finds the image's disk and the upper disk by serial, whatever letters the kernel gave them.
 pub(super) fn find() -> Result<Disks, BootError> {
     let disks = Disks {
-        image: match root_disk::filesystem() {
-            Some(_) => None,
-            None => Some(wait_for(IMAGE_SERIAL)?),
+        image: match RootKind::from_host() {
+            RootKind::Overlay => Some(wait_for(IMAGE_SERIAL)?),
+            RootKind::Native | RootKind::Disk(_) => None,
         },
         upper: wait_for(UPPER_SERIAL)?,
     };

@@ -11,13 +11,14 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use rustix::mount::mount_bind;
 
+use super::mount_request;
 use super::network::Network;
-use super::{mount_request, root_disk};
+use super::root_kind::RootKind;
 use crate::guarded_file::read_regular;
 
 /// The directory of the files, in a tmpfs.
 const DIRECTORY: &str = "/run/msb/etc";
-/// The hosts that the sandbox was created with, on the upper disk beside the overlay's directories.
+/// The hosts that the sandbox was created with, on the upper disk beside the root's directory.
 const ADDED_HOSTS: &str = "/run/msb/upper/hosts";
 /// The limit of `ADDED_HOSTS`, in bytes; the rest is ignored.
 const ADDED_MAX_BYTES: u64 = 1 << 20;
@@ -89,7 +90,7 @@ fn names(name: &str) -> String {
 /// when the upper disk is made.
 fn added_hosts() -> io::Result<Vec<u8>> {
     // The path is one of the root itself then.
-    if root_disk::filesystem().is_some() {
+    if matches!(RootKind::from_host(), RootKind::Disk(_)) {
         return Ok(Vec::new());
     }
     match read_regular(ADDED_HOSTS, ADDED_MAX_BYTES) {

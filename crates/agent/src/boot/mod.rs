@@ -20,6 +20,7 @@ mod overlay;
 pub(crate) mod own_mounts;
 mod root;
 mod root_disk;
+mod root_kind;
 mod staged;
 mod volumes;
 pub(crate) mod working_directory;

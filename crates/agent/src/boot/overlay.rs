@@ -1,4 +1,4 @@
-//! Overlays of the writable disk: of the root, and of staged directories.
+//! Overlays of the writable disk: of the root, unless that is native, and of staged directories.
 
 use std::ffi::CString;
 use std::fs;

@@ -6,6 +6,7 @@ use rustix::process::{chdir, pivot_root};
 use super::disks::Disks;
 use super::error::step;
 use super::overlay::{THROWN_AWAY_VARIABLE, UPPER, mount_overlay_at};
+use super::root_kind::RootKind;
 use super::staged::{self, STAGED};
 use super::{
     BOOT_ROOT, BootError, NEW_ROOT, UPPER_MOUNT, grow, guest_settings, own_mounts, root_disk,
@@ -15,16 +16,22 @@ const IMAGE: &str = "/image";
 
 /// Mounts the root filesystem.
 pub(super) fn mount(disks: &Disks) -> Result<(), BootError> {
-    match (&disks.image, root_disk::filesystem()) {
-        (Some(image), _) => mount_overlay(image, &disks.upper),
-        (None, filesystem) => root_disk::mount(&disks.upper, &filesystem.unwrap_or_default()),
+    if let RootKind::Disk(filesystem) = RootKind::from_host() {
+        return root_disk::mount(&disks.upper, &filesystem);
     }
+    mount_upper(&disks.upper)?;
+    let Some(image) = &disks.image else {
+        return mount_bind(format!("{UPPER}/upper"), NEW_ROOT)
+            .map_err(step("mount the root's directory of the upper disk"));
+    };
+    rustix::mount::mount(image.as_str(), IMAGE, "erofs", MountFlags::RDONLY, None)
+        .map_err(step("mount the image disk as EROFS"))?;
+    mount_overlay_at(NEW_ROOT, IMAGE, UPPER, MountFlags::empty())
+        .map_err(step("mount the overlay of image and upper"))
 }
 
-/// Mounts the image, the upper disk and the overlay of both.
-fn mount_overlay(image: &str, upper: &str) -> Result<(), BootError> {
-    rustix::mount::mount(image, IMAGE, "erofs", MountFlags::RDONLY, None)
-        .map_err(step("mount the image disk as EROFS"))?;
+/// Mounts the upper disk, and lets its filesystem fill it.
+fn mount_upper(upper: &str) -> Result<(), BootError> {
     rustix::mount::mount(
         upper,
         UPPER,
@@ -34,23 +41,26 @@ fn mount_overlay(image: &str, upper: &str) -> Result<(), BootError> {
     )
     .map_err(step("mount the upper disk as ext4"))?;
     grow::fill_disk(upper, UPPER, "ext4");
-    mount_overlay_at(NEW_ROOT, IMAGE, UPPER, MountFlags::empty())
-        .map_err(step("mount the overlay of image and upper"))
+    Ok(())
 }
 
 /// Moves the image and the upper disk to where the sandbox's root user can inspect them. The upper
 /// disk is read-only there: changes below a mounted overlay are undefined. An upper disk that is the root
-/// has its place there, too: it is frozen and trimmed by that path.
+/// has its place there, too: it is frozen and trimmed by that path, as that of a native root is.
 pub(super) fn expose_lower_mounts() -> Result<(), BootError> {
     own_mounts::mount_directory()?;
     let point = |name: &str| {
         own_mounts::point(name, 0o755).map_err(step("create a mount point in /run/msb"))
     };
     let upper = point(UPPER_MOUNT)?;
-    if root_disk::filesystem().is_some() {
+    let kind = RootKind::from_host();
+    if matches!(kind, RootKind::Disk(_)) {
         mount_bind(NEW_ROOT, &upper).map_err(step("show the root disk in /run/msb"))?;
     } else {
-        let mut moved = vec![(IMAGE, point("image")?), (UPPER, upper.clone())];
+        let mut moved = vec![(UPPER, upper.clone())];
+        if kind == RootKind::Overlay {
+            moved.push((IMAGE, point("image")?));
+        }
         if staged::is_mounted().map_err(step("examine the staged directories"))? {
             moved.push((STAGED, point("staged")?));
         }

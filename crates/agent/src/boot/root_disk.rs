@@ -1,4 +1,4 @@
-//! The upper disk as the root, without an image.
+//! A disk image as the root: the filesystem of the upper disk itself.
 
 use std::ffi::{CStr, CString};
 use std::path::Path;
@@ -12,15 +12,6 @@ use super::{BootError, NEW_ROOT, grow};
 /// The subvolumes of Btrfs in which installers put the root: Fedora's, Ubuntu's and Debian's. The disk's own
 /// setting, which openSUSE's has, goes before them.
 const SUBVOLUMES: [&str; 3] = ["root", "@", "@rootfs"];
-
-/// Set if the upper disk is the root filesystem itself, of this type, and there is no image.
-const FILESYSTEM_VARIABLE: &str = "msb_root_filesystem";
-
-/// Returns the type of the root filesystem on the upper disk; `None` if the root is an overlay of an image
-/// and the upper disk.
-pub(super) fn filesystem() -> Option<String> {
-    std::env::var(FILESYSTEM_VARIABLE).ok()
-}
 
 /// Mounts the upper disk as the root, and lets the filesystem fill it.
 pub(super) fn mount(upper: &str, filesystem: &str) -> Result<(), BootError> {

@@ -10,12 +10,14 @@ use msb_terminal::output;
 // Arguments of `msb allow`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Changes the rule of a path in a staged directory (-v DIR:PATH:staged). If the sandbox runs and \
+    after_help = "Changes the rule of a path in a directory of this host that the sandbox has. In a shared \
+    directory (-v DIR:PATH) that was given rules, the rule holds from the next access on.\n\n\
+    In a staged directory (-v DIR:PATH:staged), if the sandbox runs and \
     the path becomes readable, the files that this host has there now are copied into the sandbox and \
     printed. They are not changes of the sandbox. Files that the sandbox made itself are not \
-    replaced. A stopped sandbox gets the files with msb restage.\n\n\
-    The states are allow, write-ask, read-only, ask, deny and hide. A path that becomes hidden stays in a \
+    replaced. A stopped sandbox gets the files with msb restage. A path that becomes hidden stays in a \
     sandbox that has it, but what the sandbox changes there is no longer applied.\n\n\
+    The states are allow, write-ask, read-only, ask, deny and hide.\n\n\
     Examples:\n  \
     msb allow agent /work/.env\n  \
     msb allow agent secrets/ci=read-only"
@@ -24,7 +26,7 @@ pub(crate) struct Arguments {
     /// Name or id of the sandbox
     #[arg(value_name = "SANDBOX")]
     name: String,
-    /// Path in the sandbox, or relative to its only staged directory, and its state, allow if it is left out
+    /// Path in the sandbox, or relative to its only staged or shared directory, and its state [default: allow]
     #[arg(value_name = "PATH[=STATE]")]
     path: PathState,
 }

@@ -11,8 +11,10 @@ use msb_terminal::terminal;
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A process of a sandbox asks for a file of a staged directory (-v DIR:PATH:staged) that it does \
-    not see with msb-ask PATH REASON, and waits for the answer. At a terminal msb asks shows each \
-    question and reads the answer: y lets the file in, always keeps the rule too, and n denies it. \
+    not see with msb-ask PATH REASON, and waits for the answer. In a shared directory (-v DIR:PATH), a \
+    process asks by opening a file with the state ask, or by changing one with the state ask or \
+    write-ask. At a terminal msb asks shows each question and reads the answer: y lets the file in, or \
+    allows the access while the file is open; always keeps a rule too, and n denies it. \
     Otherwise the questions are printed, and another msb asks --answer answers them. A question is \
     denied after 30 seconds, and at once if no msb asks, msb run or program listens.\n\n\
     msb logs --source asks prints the questions of the past.\n\n\
@@ -41,10 +43,10 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let events = sandbox.questions().await?;
     let is_asked = terminal::stdin_is_terminal() && terminal::stderr_is_terminal();
     if is_asked && arguments.format == Format::Table {
-        questions::answer_all(&sandbox, &events, BY_ASKS).await;
+        questions::answer_all(&sandbox, &events, BY_ASKS).await?;
         return Ok(0);
     }
-    while let Some(event) = events.next().await {
+    while let Some(event) = events.next().await? {
         let line = match arguments.format {
             Format::Json => output::json_line(&event)?,
             Format::Table => match line(&event) {
@@ -81,7 +83,7 @@ async fn answer_all(sandbox: &Sandbox, answers: &[Answer]) -> Outcome {
 async fn waiting(sandbox: &Sandbox) -> Result<Vec<Question>, Failure> {
     let events = sandbox.questions().await?;
     let mut waiting = Vec::new();
-    while let Some(QuestionEvent::Asked(question)) = events.next().await {
+    while let Some(QuestionEvent::Asked(question)) = events.next().await? {
         waiting.push(question);
     }
     Ok(waiting)

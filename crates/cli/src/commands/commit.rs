@@ -12,7 +12,7 @@ use msb_terminal::output;
     after_help = concat!("The new image is a child of the sandbox's image: it has all layers of \
     that image, and one more with the files that the sandbox added, changed and deleted. A second \
     commit of the same sandbox is a child of the first new image, and its layer has only the \
-    changes since then. Mounts are not included. msb prints the digest of the new image.\n\n\
+    changes since then. Mounts are not included; staged directories are named in a notice. msb prints the digest of the new image.\n\n\
     --change accepts CMD, ENTRYPOINT, ENV, EXPOSE, LABEL, USER, VOLUME, WORKDIR and STOPSIGNAL, in \
     the syntax of a Dockerfile. The options of msb create are not stored in the image.\n\n\
     If SOURCE_DATE_EPOCH is set, it is the creation time, and it replaces later modification times \

@@ -104,7 +104,7 @@ pub(crate) struct SandboxArguments {
     ///
     /// The content of the image's files stays in the layers, and a change to a large file stores
     /// only the changed blocks, not a copy of the file. The size of the disk includes the image.
-    /// msb diff, apply, commit and discard do not support such a sandbox.
+    /// msb diff, apply and discard support only its staged directories, and msb commit not at all.
     #[arg(long, conflicts_with_all = ["from", "root_disk"], help_heading = "Machine")]
     native_root: bool,
     /// Prepare the writable disk for snapshots of the running sandbox

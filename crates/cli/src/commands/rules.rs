@@ -18,7 +18,7 @@ pub(crate) struct RuleArguments {
     /// PATH is relative to the directory, or absolute in the sandbox; * and ? stand for characters of a
     /// name, ** for any number of names, and a PATH without / for a name at any depth. The nearest rule
     /// wins. Hidden files are not in the sandbox. Changes of read-only files are never applied; in a directory
-    /// that is not staged, they fail.
+    /// that is not staged, they fail, and files with ask and write-ask ask you while the process waits.
     #[arg(long, value_name = "PATH=STATE")]
     rule: Vec<OsString>,
     /// Read rules from a file, one PATH=STATE on each line

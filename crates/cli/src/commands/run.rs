@@ -6,7 +6,7 @@ use msb_sdk::{Mount, MountKind, RuleState, Sandbox, SandboxOptions};
 use super::create::{self, SandboxArguments};
 use super::machine::MachineArguments;
 use super::{Context, attach};
-use msb_terminal::failure::Outcome;
+use msb_terminal::failure::{Failure, Outcome};
 use msb_terminal::questions::{self, BY_RUN};
 use msb_terminal::{output, terminal};
 
@@ -84,20 +84,23 @@ enum Asks {
 
 impl Asks {
     fn of(arguments: &Arguments, options: &SandboxOptions) -> Self {
-        let staged = |mount: &&Mount| mount.kind == MountKind::Staged;
-        let mut staged = options.mounts.iter().filter(staged).peekable();
-        let process = &arguments.sandbox.process;
-        if staged.peek().is_none() {
+        let asks = |mount: &Mount| {
+            let mut states = mount.rules.iter().map(|rule| rule.state());
+            match mount.kind {
+                MountKind::Staged => states.any(|state| state == RuleState::Ask),
+                MountKind::Bind => {
+                    states.any(|state| matches!(state, RuleState::Ask | RuleState::WriteAsk))
+                }
+                _ => false,
+            }
+        };
+        let can_ask = |mount: &Mount| mount.kind == MountKind::Staged || asks(mount);
+        if !options.mounts.iter().any(can_ask) {
             return Self::Elsewhere;
         }
-        let asks = |mount: &Mount| {
-            mount
-                .rules
-                .iter()
-                .any(|rule| rule.state() == RuleState::Ask)
-        };
+        let process = &arguments.sandbox.process;
         if process.has_terminal() || process.stdin() {
-            return if staged.any(asks) {
+            return if options.mounts.iter().any(asks) {
                 Self::WithNotice
             } else {
                 Self::Elsewhere
@@ -120,8 +123,10 @@ impl Asks {
             }
             Self::Here => {
                 // Without the connection other clients may answer.
-                if let Ok(events) = sandbox.questions().await {
-                    questions::answer_all(sandbox, &events, BY_RUN).await;
+                if let Ok(events) = sandbox.questions().await
+                    && let Err(error) = questions::answer_all(sandbox, &events, BY_RUN).await
+                {
+                    output::notice(&Failure::from(error).line());
                 }
             }
         }

@@ -142,6 +142,82 @@ fn a_native_root_has_127_layers_and_what_was_copied_in() {
 }
 
 #[test]
+fn staged_directories_lie_beside_a_native_root_and_are_no_files_of_it() {
+    let (home, large) = home_with_image();
+    let project = home.path().join("project");
+    std::fs::create_dir(&project).expect("made");
+    std::fs::write(project.join("file"), "one").expect("written");
+    let mount = format!("{}:/srv/work:staged", project.display());
+    create(&home, &["-v", &mount, "--add-host", "db:10.0.0.1"]);
+    printed(&home, &["snapshot", "create", "box@a"]);
+    printed(&home, &["fork", "box@a", "two"]);
+    for name in ["box", "box@a", "two"] {
+        let file = |path: &str| printed(&home, &["fs", "cat", name, path]);
+        assert_eq!(file("/greeting"), "hello", "{name}");
+        assert_eq!(file("/srv/work/file"), "one", "{name}");
+        let names = printed(&home, &["fs", "ls", "-q", name, "/"]);
+        let beside = ["upper", "staged", "hosts"]
+            .iter()
+            .find(|one| names.contains(*one));
+        assert_eq!(beside, None, "{name}: {names}");
+    }
+    // Its disk is that of the other one, its mounts are not.
+    printed(
+        &home,
+        &["create", "-q", "--name", "three", "--from", "two", "true"],
+    );
+    assert_eq!(
+        printed(&home, &["fs", "cat", "three", "/greeting"]),
+        "hello"
+    );
+
+    let compared = home.msb(&["diff", "two"]);
+    assert_eq!((compared.code, &*compared.stdout), (Some(0), ""));
+    assert!(
+        compared.stderr.contains("a native root cannot be"),
+        "{}",
+        compared.stderr
+    );
+    assert_eq!(printed(&home, &["diff", "box@a", "two"]), "");
+    assert_eq!(printed(&home, &["discard", "two", "/srv/work"]), "");
+    assert_eq!(printed(&home, &["apply", "two"]), "");
+    for words in [
+        &["diff", "two", "--", "/greeting"][..],
+        &["diff", "two", "--", "/"],
+        &["discard", "two", "/"],
+        &["commit", "two", "app:2"],
+        &["apply", "two", "."],
+    ] {
+        home.msb(words)
+            .assert_refused(&["sandbox two has a native root"]);
+    }
+
+    // The disk is written anew, and the image's content stays in the layers.
+    std::fs::write(project.join("file"), "two").expect("written");
+    let expected = "C /srv/work/file\n";
+    assert_eq!(printed(&home, &["restage", "-n", "two"]), expected);
+    assert_eq!(printed(&home, &["restage", "two"]), expected);
+    let file = |path: &str| printed(&home, &["fs", "cat", "two", path]);
+    assert_eq!(file("/srv/work/file"), "two");
+    assert_eq!(file("/greeting"), "hello");
+    let copy = home.path().join("copy");
+    printed(
+        &home,
+        &["cp", "-q", "two:/large", copy.to_str().expect("text")],
+    );
+    assert!(std::fs::read(&copy).expect("copied") == large);
+    let allocated = printed(&home, &["inspect", "-f", "{{.allocated_bytes}}", "two"]);
+    let allocated: usize = allocated.trim().parse().expect("a number");
+    assert!(allocated < LARGE_BYTES / 4, "{allocated}");
+    printed(&home, &["snapshot", "create", "two@a"]);
+    printed(&home, &["snapshot", "verify", "two"]);
+    assert_eq!(
+        printed(&home, &["fs", "cat", "box", "/srv/work/file"]),
+        "one"
+    );
+}
+
+#[test]
 fn what_needs_an_overlay_is_refused_with_the_reason() {
     let (home, _) = home_with_image();
     create(&home, &[]);
@@ -168,8 +244,5 @@ fn a_native_root_that_cannot_be_made_is_refused_and_nothing_is_left() {
     let said = home.msb(&small);
     said.assert_refused(&["the tree needs more blocks than the image has"]);
     said.assert_hint("choose a larger disk with --upper-size, or leave out --native-root");
-    let hosts = [&own[..], &["--add-host", "db:10.0.0.1", "app", "true"]].concat();
-    home.msb(&hosts)
-        .assert_refused(&["lines cannot be added to /etc/hosts of a sandbox with a native root"]);
     assert_eq!(printed(&home, &["ps", "-aq"]), "");
 }

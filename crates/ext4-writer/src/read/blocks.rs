@@ -39,6 +39,12 @@ impl<R: ReadAt> Blocks<R> {
         self.newer.len()
     }
 
+    /// Returns true if one of consecutive blocks comes from the journal.
+    pub(crate) fn has_newer(&self, first: u64, count: u64) -> bool {
+        let blocks = first..first.saturating_add(count);
+        self.newer.range(blocks).next().is_some()
+    }
+
     pub(crate) fn into_source(self) -> R {
         self.source
     }

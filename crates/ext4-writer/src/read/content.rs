@@ -30,6 +30,14 @@ impl<R: ReadAt> Image<R> {
         }
     }
 
+    /// Returns the runs of blocks of the source that are a file's content, beside its holes; `None` if a part of
+    /// it lies in the inode, or in the journal of an image that was not unmounted.
+    pub fn blocks_of<'a>(&self, data: &'a FileData) -> Option<&'a [Extent]> {
+        let is_newer = |extent: &Extent| self.blocks.has_newer(extent.start_block, extent.blocks);
+        let lies_elsewhere = data.inline.is_some() || data.extents.iter().any(is_newer);
+        (!lies_elsewhere).then_some(data.extents.as_slice())
+    }
+
     /// Copies one file's content to `out`, holes as zeros.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::path::Path;
 use disk_image::Format;
 use generations::{
     Base, BaseError, BlockFile, CreateError, DiskId, FileBlocks, FileRun, FileStorage, ImagePart,
-    OpenError, Pool, Stamp, StorageError, Verified,
+    OpenError, Pool, Snapshot, Stamp, StorageError, Verified,
 };
 
 const BLOCK: usize = 4096;
@@ -301,6 +301,48 @@ fn a_disk_over_blocks_of_files_reads_through_the_runs() {
     let generations = without.generations.clone();
     assert!(without.replace_merged(&generations, merged));
     assert!(whole(&pool.open_snapshot(&without).unwrap()) == expected);
+}
+
+#[test]
+fn blocks_that_nobody_changed_are_parts_of_the_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let (base, _) = layers(directory.path());
+    let pool = pool(&directory.path().join("pool"));
+    let id = pool.new_disk_id().unwrap();
+    pool.create_over(id, &Base::FileBlocks(base.clone()))
+        .unwrap();
+    let block = BLOCK as u64;
+    let mut disk = pool.open_disk(id).unwrap();
+    disk.write(b"changed", 20 * block).unwrap();
+    disk.discard(44 * block, block).unwrap();
+    let state = disk.cut().unwrap();
+    disk.write(b"later", 41 * block).unwrap();
+    disk.flush().unwrap();
+    drop(disk);
+    let parts = |disk: &Snapshot<FileStorage>, first: u64, count: u64| {
+        let parts = disk.parts_of_base(&base, first, count)?.into_iter();
+        let parts = parts.map(|run| (run.first_block, run.count, run.file, run.file_block));
+        Some(parts.collect::<Vec<_>>())
+    };
+    let disk = pool.read_disk(id).unwrap();
+    let expected = vec![(5, 3, 0, 22), (8, 1, 1, 0), (9, 2, 0, 0)];
+    assert_eq!(parts(&disk, 5, 6), Some(expected));
+    assert_eq!(parts(&disk, 21, 8), Some(vec![(21, 8, 0, 12)]));
+    for (first, count) in [
+        (2, 2),
+        (28, 2),
+        (20, 1),
+        (15, 10),
+        (41, 1),
+        (44, 1),
+        (48, 2),
+        (60, 10),
+        (u64::MAX, 2),
+    ] {
+        assert_eq!(parts(&disk, first, count), None, "{first}, {count}");
+    }
+    let snapshot = pool.open_snapshot(&state).unwrap();
+    assert_eq!(parts(&snapshot, 41, 2), Some(vec![(41, 2, 1, 1)]));
 }
 
 #[test]

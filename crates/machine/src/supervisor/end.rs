@@ -67,6 +67,8 @@ impl Supervisor {
         if let Some(first) = &self.first {
             first.attached.abandon();
         }
+        // A process that waits for an answer cannot be killed.
+        self.questions.close();
         let first = self.first.as_ref().and_then(MainCommand::exec_id);
         let first = first.map(|exec_id| StopFirst { exec_id, signal });
         if let Err(error) = shut_down(&self.agent, grace, first).await {

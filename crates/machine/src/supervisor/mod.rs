@@ -18,6 +18,7 @@ mod owners;
 mod pause;
 mod questions;
 mod rollback;
+mod share_links;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -41,12 +42,14 @@ use msb_runtime::{SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
 use pause::Pause;
 use rollback::Rollbacks;
+use share_links::ShareLinks;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OnceCell, watch};
 use tokio::time::sleep;
 
 use crate::disk_cut::DiskOrders;
 use crate::log::log_line;
+use crate::share_process::ShareConnection;
 
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -59,12 +62,15 @@ pub(crate) struct Watched {
     pub(crate) console: Option<File>,
     /// The thread that cuts the writable disk; `None` if that is a raw file.
     pub(crate) cuts: Option<DiskOrders>,
+    /// The connections with the processes of shares that have rules.
+    pub(crate) shares: Vec<ShareConnection>,
 }
 
 /// Serves clients until the process ends.
 ///
 /// # Errors
-/// An agent that does not answer, or an output log that cannot be created.
+/// An agent that does not answer, a connection with a share that cannot be used, or an output log that cannot be
+/// created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
@@ -72,6 +78,8 @@ pub(crate) async fn keep(
     watched: Watched,
     config: SupervisorConfig,
 ) -> io::Result<Infallible> {
+    let questions = Questions::new(&files.asks());
+    let shares = ShareLinks::open(watched.shares, &questions)?;
     let owners = Owners::default();
     let starting_client = match config.owner {
         Some(awaited) => {
@@ -99,7 +107,8 @@ pub(crate) async fn keep(
         killed: watch::Sender::new(false),
         reason: Arc::default(),
         pause: Pause::new(files.paused()),
-        questions: Questions::new(&files.asks()),
+        questions,
+        shares,
         rollbacks: Rollbacks::new(),
         exit: files.exit(),
         clock: Clock::new(agent.clone()),
@@ -157,6 +166,7 @@ pub(super) struct Supervisor {
     pause: Pause,
     clock: Clock,
     questions: Questions,
+    shares: ShareLinks,
     rollbacks: Rollbacks,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.

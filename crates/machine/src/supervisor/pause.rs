@@ -67,12 +67,26 @@ impl Supervisor {
         // The record follows the guest even if the client disconnects.
         let set = tokio::spawn(async move {
             let _turn = supervisor.pause.turn.lock().await;
-            let was_paused = supervisor.ask(is_paused).await?;
-            supervisor.record(is_paused).await?;
-            Ok(was_paused)
+            if is_paused {
+                // A process that waits for an answer cannot be paused.
+                supervisor.questions.close();
+            }
+            let set = supervisor.set_and_record(is_paused).await;
+            let is_ending = supervisor.is_ending.load(Ordering::Relaxed);
+            if !supervisor.pause.is_paused() && !is_ending {
+                supervisor.questions.open();
+            }
+            set
         });
         set.await
             .unwrap_or_else(|_| Err(Status::internal("the sandbox's process failed")))
+    }
+
+    /// Has the guest do it, and records it. Returns true if it was paused before.
+    async fn set_and_record(&self, is_paused: bool) -> Result<bool, Status> {
+        let was_paused = self.ask(is_paused).await?;
+        self.record(is_paused).await?;
+        Ok(was_paused)
     }
 
     /// Asks the guest. Returns true if it was paused before.

@@ -189,10 +189,13 @@ impl Supervisor {
         client: &mut RollBackClient,
     ) -> Result<(), Status> {
         let running = self.first.as_ref().and_then(MainCommand::exec_id);
+        // A process that waits for an answer cannot be killed.
+        self.questions.close();
         if let Err(status) = self.unmount(&start, running).await {
             if status.code() == Code::Unimplemented {
                 // An agent of an older msb has done nothing.
                 rollback.withdraw();
+                self.questions.open();
             } else {
                 self.give_up(rollback, &status);
             }
@@ -206,6 +209,7 @@ impl Supervisor {
         if let Err(error) = self.pause.note(false) {
             log_line(&format!("cannot record the end of the pause: {error}"));
         }
+        self.questions.open();
         rollback.end();
         if let Some((first, before)) = self.first.as_ref().zip(running) {
             // One that takes long is not waited for.

@@ -1,6 +1,8 @@
 //! Uploads to registries that do as they should.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use oci_registry::{BlobState, Credential, CredentialSource};
@@ -136,6 +138,53 @@ async fn a_token_is_asked_for_both_repositories_and_renewed_when_it_is_lost() {
     for path in tokens {
         assert!(path.ends_with(&format!("{own}&{other}")), "{path}");
     }
+}
+
+/// A registry whose first token is good for two requests, and that keeps the first request for
+/// `slow` waiting until they were sent.
+async fn with_a_short_token(slow: &'static str) -> Target {
+    let uses = AtomicUsize::new(0);
+    Target::serving(move |request, honest| {
+        let authorization = request.headers.get("authorization").map(String::as_str);
+        if request.path.starts_with("/token?") {
+            return Answer::new(200, format!(r#"{{"token":"t{}"}}"#, request.earlier));
+        }
+        let is_good = match authorization {
+            Some("Bearer t0") => uses.fetch_add(1, Ordering::SeqCst) < 2,
+            Some(_) => true,
+            None => {
+                while request.path.ends_with(slow) && uses.load(Ordering::SeqCst) < 2 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                false
+            }
+        };
+        if is_good {
+            return honest();
+        }
+        let host = &request.headers["host"];
+        Answer::new(401, "").header(
+            "WWW-Authenticate",
+            format!(r#"Bearer realm="http://{host}/token""#),
+        )
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_token_that_expired_since_another_request_renewed_it_is_renewed_again() {
+    let blobs = [b"a", b"b", b"c"].map(|bytes| descriptor(bytes));
+    let slow: &'static str = blobs[0].digest.to_string().leak();
+    let target = with_a_short_token(slow).await;
+    let destination = target.destination_with(password(), quick(), &[]).await;
+    let quick = async {
+        for blob in &blobs[1..] {
+            let state = destination.find_or_mount(blob, None).await;
+            assert!(matches!(state, Ok(BlobState::Missing(_))), "{state:?}");
+        }
+    };
+    let (slow, ()) = tokio::join!(destination.find_or_mount(&blobs[0], None), quick);
+    assert!(matches!(slow, Ok(BlobState::Missing(_))), "{slow:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

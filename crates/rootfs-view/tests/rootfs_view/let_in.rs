@@ -11,7 +11,7 @@ use crate::image::name;
 const TARGET: &[u8] = b"/work";
 
 /// Returns an image of one staged directory with these files, and with a denied directory if there is one.
-fn image(files: &[(&str, &str)], denied: Option<&str>) -> File {
+pub(crate) fn image(files: &[(&str, &str)], denied: Option<&str>) -> File {
     let output = OutputFile::new(tempfile::tempfile().expect("made")).expect("readable");
     let mut writer = ImageWriter::new(output, Default::default()).expect("begun");
     let mut builder: TreeBuilder<FileData> = TreeBuilder::new(Metadata::directory(0o755));

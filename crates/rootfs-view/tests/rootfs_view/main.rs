@@ -4,6 +4,7 @@ mod hostile;
 mod image;
 mod layered;
 mod let_in;
+mod native;
 mod oracle_changes;
 mod oracle_random;
 

@@ -94,11 +94,8 @@ pub enum MountError {
         /// The target of the other one.
         other: Target,
     },
-    /// The root is no overlay, which staged directories need.
-    #[error(
-        "cannot stage a directory in a sandbox with --native-root or --root-disk: create one with an image \
-         and without --native-root"
-    )]
+    /// The root is a disk image, which has no place for the changes of staged directories.
+    #[error("cannot stage a directory in a sandbox with --root-disk: create one with an image")]
     StagedRoot,
     /// The disk of a new sandbox is that of another one, which has staged directories or none.
     #[error(

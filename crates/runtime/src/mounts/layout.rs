@@ -106,6 +106,7 @@ fn entry(index: usize, mount: &Mount, disk: Option<PathBuf>) -> Option<ShareEntr
         name: entry_name(index),
         path,
         kind,
+        target: mount.target.to_string(),
         rules: match &mount.source {
             Source::Bind { rules, .. } => rules.clone(),
             _ => Vec::new(),

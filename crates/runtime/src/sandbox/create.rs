@@ -11,13 +11,12 @@ use msb_sandbox_model::UndoLimit;
 use serde::Serialize;
 
 use super::names::{Names, check_names};
-use super::staging::check_root;
 use super::{
     CreateError, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base, record,
     upper,
 };
 use crate::each_at_once::each_at_once;
-use crate::mounts::{self, Mount, Room, Source};
+use crate::mounts::{self, Mount, MountError, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
 use crate::{FoundRootDisk, GuestSettings, Home, Lifetime, Restart, RootDisk};
@@ -97,7 +96,7 @@ impl Sandbox {
         let ready_for_snapshots = options.ready_for_snapshots;
         Self::create_with(home, Some(image), options, |sandbox, staged| {
             if sandbox.spec.native_root {
-                return Ok(upper::write_native(home, sandbox, image, &patches)?);
+                return Ok(upper::write_native(home, sandbox, image, &patches, staged)?);
             }
             upper::write(&sandbox.files, &sandbox.spec, image, &patches, staged)?;
             if !patches.change_no_file() {
@@ -168,7 +167,9 @@ impl Sandbox {
         let name = options.name.unwrap_or_else(|| id.to_string());
         check_names(home, [name.as_str()])?;
         let mounts = mounts::arrange(home, options.mounts, options.room.as_ref())?;
-        check_root(&mounts, options.root_disk.is_none() && !options.native_root)?;
+        if options.root_disk.is_some() && mounts::staged(&mounts).next().is_some() {
+            return Err(MountError::StagedRoot.into());
+        }
         msb_agent_protocol::check_length(&options.process.exec(None))?;
         let spec = Spec {
             id,

@@ -53,9 +53,26 @@ impl Sandbox {
     pub fn claim(&self) -> io::Result<Option<(Self, Lock)>> {
         // A process that changes the description holds the sandbox's lock for a moment too.
         let _change = ChangeLock::take(&self.files)?;
-        let Some(lock) = self.lock()? else {
-            return Ok(None);
-        };
+        let lock = self.lock()?;
+        lock.map(|lock| self.claimed(lock)).transpose()
+    }
+
+    /// Takes the right to start the sandbox in exchange for the right to read its disks, and reads it again. It is not
+    /// started, changed or described otherwise in between; `None` if another process reads its disks, too. The right
+    /// to read is lost in either case.
+    ///
+    /// # Errors
+    /// If the sandbox is gone or cannot be read.
+    pub fn claim_from(&self, reading: &ReadLock) -> io::Result<Option<(Self, Lock)>> {
+        // Each process that starts or changes the sandbox takes this lock first.
+        let _change = ChangeLock::take(&self.files)?;
+        let lock = reading.upgrade()?;
+        lock.map(|lock| self.claimed(lock)).transpose()
+    }
+
+    /// Reads the sandbox again and completes what a killed process left. The caller has the right to change the
+    /// description.
+    fn claimed(&self, lock: Lock) -> io::Result<(Self, Lock)> {
         let now = Self {
             spec: Spec::read(&self.files.directory)?,
             record_damage: None,
@@ -65,7 +82,7 @@ impl Sandbox {
         now.settle_record()?;
         now.remove_unfinished(&lock);
         settle_staged(&now)?;
-        Ok(Some((now, lock)))
+        Ok((now, lock))
     }
 
     /// Makes the record and its copy whole, whichever is damaged, missing or of an earlier format.
@@ -196,6 +213,23 @@ const CREATION_TIMEOUT: Duration = Duration::from_secs(60);
 mod tests {
     use super::*;
     use crate::{ConnectError, RemoveError};
+
+    #[test]
+    fn a_reader_claims_a_sandbox_with_no_other_process_in_between() {
+        let root = tempfile::tempdir().expect("a directory");
+        let sandbox = Sandbox::for_tests(&Home::new(root.path()), Spec::for_tests("a"));
+        let reading = || sandbox.read_lock().expect("looked");
+        let (one, other) = (reading().expect("free"), reading().expect("free"));
+        assert!(sandbox.claim_from(&one).expect("looked").is_none());
+        drop((one, other));
+        let one = reading().expect("free");
+        let claimed = sandbox.claim_from(&one).expect("looked").expect("free");
+        // The claim outlives the reader.
+        drop(one);
+        assert!(reading().is_none() && sandbox.claim().expect("looked").is_none());
+        drop(claimed);
+        assert!(sandbox.claim().expect("looked").is_some());
+    }
 
     #[test]
     fn ports_that_the_host_chose_are_those_of_a_machine_that_runs() {

@@ -46,7 +46,7 @@ impl Lock {
 /// The right to read a stopped sandbox's disks.
 /// Several processes may hold it at once; no process holds the [`Lock`] then.
 #[derive(Debug)]
-pub struct ReadLock(#[expect(dead_code, reason = "it is held, not used")] File);
+pub struct ReadLock(File);
 
 impl ReadLock {
     /// Takes the right; `None` while another process holds the sandbox's lock.
@@ -57,6 +57,12 @@ impl ReadLock {
         let file = open(files, true)?;
         let taken = flock::try_once(&file, flock::Kind::Shared)?;
         Ok(taken.then_some(Self(file)))
+    }
+
+    /// Makes it the [`Lock`]; `None` if another process reads the disks, too. Then the right to read is lost.
+    pub(crate) fn upgrade(&self) -> io::Result<Option<Lock>> {
+        // The lock belongs to the open file, which both values share.
+        Lock::take_of(self.0.try_clone()?)
     }
 }
 

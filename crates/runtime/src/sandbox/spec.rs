@@ -182,15 +182,9 @@ impl Spec {
         }
     }
 
-    /// Returns the filesystem of the upper disk if that is the root; `None` if the root is an overlay.
-    fn root_filesystem(&self) -> Option<Filesystem> {
-        let of_disk_image = self.root_disk.as_ref().map(|disk| disk.filesystem);
-        of_disk_image.or(self.native_root.then_some(Filesystem::Ext4))
-    }
-
     /// Returns the filesystems that the root needs of a kernel.
     pub(crate) fn root_filesystems(&self) -> RootFilesystems {
-        match self.root_filesystem() {
+        match self.root_disk.as_ref().map(|disk| disk.filesystem) {
             Some(Filesystem::Xfs | Filesystem::Btrfs) => RootFilesystems::More,
             _ => RootFilesystems::Usual,
         }
@@ -230,8 +224,11 @@ impl Spec {
                 .kernel_word()
                 .map(|word| format!("msb_guest={word}")),
         );
-        if let Some(filesystem) = self.root_filesystem() {
-            words.push(format!("msb_root_filesystem={filesystem}"));
+        if let Some(disk) = &self.root_disk {
+            words.push(format!("msb_root_filesystem={}", disk.filesystem));
+        }
+        if self.native_root {
+            words.push("msb_native_root=1".to_owned());
         }
         if self.needs_holder() {
             words.push(self.holder_word());
@@ -377,6 +374,8 @@ mod tests {
         };
         let usual = ["msb_epoch=7", "msb_name=web", "msb_holder="];
         assert_eq!(words(&spec), usual);
+        spec.native_root = true;
+        assert!(words(&spec).contains(&"msb_native_root=1".to_owned()));
         spec.guest.read_only = true;
         assert!(words(&spec).contains(&"msb_guest={'read_only':true}".to_owned()));
     }

@@ -8,9 +8,11 @@ use fstree::{Inode, InodeId, Metadata, Name, ReadAt, Tree};
 use staged_image::{Listing, Source, list};
 
 use super::{CreateError, Sandbox, SandboxPaths, UpperPool, upper};
+use crate::Home;
 use crate::mounts::{self, MountError};
-use crate::{Home, Mount};
 
+/// The directory of the upper disk that is a native root, or has the changes of an overlay.
+const UPPER: &[u8] = b"upper";
 /// The directory of the upper disk that has one for each staged directory, by its number.
 const STAGED: &[u8] = b"staged";
 /// Offset of `s_uuid` in an ext4 filesystem: the superblock is at byte 1024 (fs/ext4/ext4.h).
@@ -114,12 +116,15 @@ fn is_of_new(sandbox: &Sandbox) -> io::Result<bool> {
     Ok(uuid == expected)
 }
 
-/// Checks that a sandbox with this root can have these mounts.
-pub(super) fn check_root(mounts: &[Mount], is_overlay: bool) -> Result<(), MountError> {
-    if !is_overlay && mounts::staged(mounts).next().is_some() {
-        return Err(MountError::StagedRoot);
-    }
-    Ok(())
+/// Returns the tree of an upper disk that has the files of a native root. The root is a directory of the disk, so
+/// that what lies beside it is no file of the sandbox.
+pub fn with_native_root<C>(mut root: Tree<C>) -> Tree<C> {
+    let top = root.root();
+    let above = Inode::directory(Metadata::directory(0o755));
+    let shown = std::mem::replace(root.inode_mut(top), above);
+    let shown = root.add(shown);
+    root.link(top, plain(UPPER), shown);
+    root
 }
 
 /// Adds to the tree of an upper disk a place for the changes of each staged directory: `staged/N/upper`, which
@@ -138,7 +143,7 @@ pub fn add_staged<C>(
         let name = number.to_string();
         let one = add_directory(tree, all, name.as_bytes(), Metadata::directory(0o755));
         let made = upper(number, tree);
-        tree.link(one, plain(b"upper"), made);
+        tree.link(one, plain(UPPER), made);
         add_directory(tree, one, b"work", Metadata::directory(0o700));
     }
 }
@@ -178,5 +183,40 @@ fn remove_let_in(files: &SandboxPaths) -> io::Result<()> {
     match fs::remove_dir_all(files.let_in()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_staged_directories_lie_beside_a_native_root() {
+        let mut root: Tree<Vec<u8>> = Tree::new(Metadata::directory(0o1755));
+        let file = root.add(Inode::directory(Metadata::directory(0o700)));
+        let top = root.root();
+        root.link(top, plain(b"srv"), file);
+        let mut disk = with_native_root(root);
+        add_staged(&mut disk, 2, |number, tree| {
+            let mode = 0o701 + u16::try_from(number).expect("small");
+            tree.add(Inode::directory(Metadata::directory(mode)))
+        });
+        let mode = |path: &str| {
+            let found = disk.find(path.as_bytes());
+            found.map(|id| disk.inode(id).metadata.mode)
+        };
+        for (path, expected) in [
+            ("", Some(0o755)),
+            ("upper", Some(0o1755)),
+            ("upper/srv", Some(0o700)),
+            ("staged/0/upper", Some(0o701)),
+            ("staged/1/upper", Some(0o702)),
+            ("staged/1/work", Some(0o700)),
+            ("srv", None),
+            ("upper/staged", None),
+            ("upper/upper", None),
+        ] {
+            assert_eq!(mode(path), expected, "{path}");
+        }
     }
 }

@@ -71,6 +71,17 @@ impl Sandbox {
     /// A disk that would shrink or exceed its filesystem's limit, a description that cannot be
     /// written.
     pub fn update(&mut self, changes: Changes) -> Result<(), UpdateError> {
+        self.change_description(|spec| changes.apply(spec))
+    }
+
+    /// Changes the sandbox's description, as it is on the disk at this moment. A running machine is unchanged.
+    ///
+    /// # Errors
+    /// If the change is refused, the description cannot be written, or the sandbox no longer exists.
+    pub(super) fn change_description(
+        &mut self,
+        change: impl FnOnce(&mut Spec) -> Result<(), UpdateError>,
+    ) -> Result<(), UpdateError> {
         let name = self.spec.name.clone();
         let io_error = |source| UpdateError::Io {
             name: name.clone(),
@@ -80,7 +91,7 @@ impl Sandbox {
         let _change = ChangeLock::take(&self.files).map_err(io_error)?;
         let _lock = self.lock().map_err(io_error)?;
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
-        changes.apply(&mut spec)?;
+        change(&mut spec)?;
         record::write(&self.files, &spec).map_err(io_error)?;
         if !self.files.has_upper().map_err(io_error)? {
             // The sandbox stopped and was removed during the write; the new file describes no
@@ -117,8 +128,8 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Home;
     use crate::sandbox::upper;
+    use crate::{Home, Target};
 
     /// A description that msb wrote before it had limits, signals and networks.
     const OLD: &str = r#"{"id":"0123456789ab","name":"old","image":"i","image_digest":"d",
@@ -165,6 +176,26 @@ mod tests {
         )
         .expect("left alone");
         assert_eq!(length(), 32 << 20);
+    }
+
+    #[test]
+    fn each_change_is_made_to_the_newest_description_and_to_none_of_a_removed_sandbox() {
+        let root = tempfile::tempdir().expect("a directory");
+        let mut sandbox = old_sandbox(&Home::new(root.path()));
+        let mut seen_before = sandbox.clone();
+        let changes = Changes {
+            cpus: Some(3),
+            ..Changes::default()
+        };
+        let target: Target = "/work".parse().expect("a target");
+        let rule = || "a=allow".parse::<path_rules::Rule>().expect("a rule");
+        sandbox.update(changes).expect("changed");
+        seen_before.keep_rule(&target, rule()).expect("kept");
+        assert_eq!(seen_before.spec.cpus, 3);
+        fs::remove_file(sandbox.files.upper()).expect("removed");
+        let refused = sandbox.keep_rule(&target, rule()).expect_err("removed");
+        assert!(matches!(refused, UpdateError::Gone { .. }), "{refused}");
+        assert!(!sandbox.files.directory.exists());
     }
 
     #[test]

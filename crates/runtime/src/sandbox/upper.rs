@@ -11,8 +11,12 @@ use msb_patches::{NewFile, OwnMounts, PatchError, Patched, Patches};
 use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
-use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged};
-use crate::{Home, NativeRootError, native_root};
+use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged, with_native_root};
+use crate::Home;
+use crate::native_root::{self, NativeFile, NativeRootError};
+
+/// The file of the upper disk that has extra lines for `/etc/hosts`.
+const HOSTS: &str = "hosts";
 
 /// A failure to write an upper disk.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +82,8 @@ pub(crate) fn write(
     };
     let work = tree.add(Inode::directory(Metadata::directory(0o700)));
     let mut made = vec![("upper", upper), ("work", work)];
-    if !patches.hosts.is_empty() {
-        let lines: String = patches.hosts.iter().map(ToString::to_string).collect();
-        made.push(("hosts", tree.add(file(lines.into_bytes()))));
+    if let Some(hosts) = added_hosts(patches) {
+        made.push((HOSTS, tree.add(file(hosts))));
     }
     for (name, id) in made {
         let parent = tree.root();
@@ -99,15 +102,26 @@ pub(crate) fn write(
     }
 }
 
-/// Writes the disk of a sandbox with a native root.
+/// Writes the disk of a sandbox with a native root, and beside that what [`write`] adds to an overlay.
 pub(crate) fn write_native(
     home: &Home,
     sandbox: &Sandbox,
     image: &StoredImage,
     patches: &Patches,
+    staged: &[Metadata],
 ) -> Result<(), UpperError> {
     let tree = read_image(image, Image::read_tree)?;
-    native_root::write(home, sandbox, image, tree, patches)
+    let root = native_root::files(tree, &sandbox.spec, patches)?;
+    let mut tree = with_native_root(root);
+    if let Some(hosts) = added_hosts(patches) {
+        let (top, hosts) = (tree.root(), tree.add(file(NativeFile::New(hosts))));
+        let name = Name::new(HOSTS.as_bytes()).expect("a plain word");
+        tree.link(top, name, hosts);
+    }
+    add_staged(&mut tree, staged.len(), |number, tree| {
+        tree.add(Inode::directory(rootfs_view::stored(&staged[number])))
+    });
+    native_root::write(home, sandbox, image, &tree)
 }
 
 fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
@@ -229,10 +243,16 @@ fn read_image<T>(
     })
 }
 
-fn file(bytes: Vec<u8>) -> Inode<NewFile> {
+/// Returns the extra lines for `/etc/hosts` as a file; `None` if there are none.
+fn added_hosts(patches: &Patches) -> Option<NewFile> {
+    let lines: String = patches.hosts.iter().map(ToString::to_string).collect();
+    (!lines.is_empty()).then(|| NewFile::Bytes(lines.into_bytes()))
+}
+
+fn file<C>(content: C) -> Inode<C> {
     Inode {
         metadata: Metadata::with_mode(0o644),
-        kind: FileKind::Regular(NewFile::Bytes(bytes)),
+        kind: FileKind::Regular(content),
     }
 }
 

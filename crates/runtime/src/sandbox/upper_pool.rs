@@ -68,7 +68,10 @@ impl UpperPool {
     }
 
     /// Returns the bytes elsewhere that the disk begins with; `None` if it begins with none.
-    pub(crate) fn base(&self) -> Result<Option<Base>, OpenError> {
+    ///
+    /// # Errors
+    /// If a file is missing or damaged.
+    pub fn base(&self) -> Result<Option<Base>, OpenError> {
         self.pool.base(disk_id())
     }
 

@@ -1,18 +1,19 @@
 use std::io;
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+use msb_agent_protocol::ClientError;
 use msb_runtime::{CreateError, MountError, TooManyRules, UpdateError};
 use path_rules::InvalidPattern;
 use staged_image::StoreError;
 
 use crate::FilesError;
 
-/// A rule of a staged directory cannot be changed, or its files cannot be let in.
+/// A rule of a directory of the host cannot be changed, or its files cannot be let in.
 #[derive(Debug, thiserror::Error)]
 pub enum AllowError {
-    /// The path is in no staged directory.
+    /// The path is in no directory of the host that is staged or shared.
     #[error(
-        "'{}' is in no staged directory of sandbox {name}{}",
+        "'{}' is in no staged or shared directory of sandbox {name}{}",
         .path.escape_ascii(),
         listed(targets)
     )]
@@ -21,8 +22,16 @@ pub enum AllowError {
         name: String,
         /// The path that was given.
         path: Vec<u8>,
-        /// The paths in the sandbox of its staged directories.
+        /// The paths in the sandbox of its staged and shared directories.
         targets: Vec<String>,
+    },
+    /// The path is in a shared directory that has no rules.
+    #[error("the shared directory {target} of sandbox {name} has no rules")]
+    Unruled {
+        /// The sandbox's name.
+        name: String,
+        /// The directory's path in the sandbox.
+        target: String,
     },
     /// The path has characters that stand for others in rules.
     #[error(
@@ -63,6 +72,9 @@ pub enum AllowError {
     /// The sandbox does not take the files.
     #[error("cannot copy the files into the sandbox")]
     Files(#[from] FilesError),
+    /// The process that serves a shared directory does not follow the rule.
+    #[error("the running sandbox does not take the rule")]
+    Share(#[source] ClientError),
     /// The rule cannot be kept.
     #[error(transparent)]
     Update(#[from] UpdateError),
@@ -81,6 +93,11 @@ impl Diagnose for AllowError {
             Self::Outside { name, path, .. } => Diagnosis::new(ErrorKind::InvalidArgument)
                 .detail("name", name)
                 .detail("path", String::from_utf8_lossy(path).into_owned()),
+            Self::Unruled { name, target } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .detail("name", name)
+                .detail("path", target)
+                .hint("give it rules when you create the sandbox: --rule PATH=STATE"),
+            Self::Share(source) => source.diagnosis(),
             Self::Wildcard { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
             Self::TooMany { limit } => Diagnosis::new(ErrorKind::InvalidArgument)
                 .detail("limit", *limit)

@@ -1,12 +1,12 @@
 use std::collections::HashSet;
-use std::path::PathBuf;
 
 use fstree::{InodeId, Tree};
+use msb_agent_protocol::v1::{FileStat, FileType};
 use msb_runtime::{RuleState, Rules, Sandbox, current_staged, staged, staged_targets};
 use rootfs_view::{Content, View};
 use staged_image::Listing;
 
-use super::images::add_let_in;
+use super::images::{LetInImage, let_in_images};
 use super::{AllowError, Place};
 use crate::disks::{DiskReader, open_file};
 
@@ -23,13 +23,20 @@ pub(super) struct Found {
     rules: Rules,
     /// The staged files, as they were when they were staged.
     staged: View<DiskReader>,
+    /// The files that were let in since.
+    let_in: Vec<View<DiskReader>>,
     /// Paths of files and directories that the sandbox has.
     pub(super) present: HashSet<Vec<u8>>,
 }
 
-/// An image of files that are let in.
+/// An image of files that are let in, and the files that are to be copied into the sandbox.
 pub(super) struct Written {
-    pub(super) path: PathBuf,
+    pub(super) image: LetInImage,
+    pub(super) copied: Copied,
+}
+
+/// Files of an image that are copied into a sandbox.
+pub(super) struct Copied {
     pub(super) view: View<DiskReader>,
     /// The paths in the sandbox of the files that it does not have, without a slash at the beginning and without
     /// those in directories among them.
@@ -46,8 +53,13 @@ impl Found {
         let image = current_staged(&sandbox).and_then(|path| open_file(&path));
         let (image, _) = image.map_err(AllowError::Image)?;
         let staged = View::open_staged_image(image, &targets)?;
+        let mut let_in = Vec::new();
+        for path in let_in_images(&sandbox).map_err(AllowError::Image)? {
+            let (image, _) = open_file(&path).map_err(AllowError::Image)?;
+            let_in.push(View::open_staged_image(image, &targets)?);
+        }
         let mut with_rule = sandbox.clone();
-        with_rule.spec.add_rule(place.number, place.rule.clone())?;
+        with_rule.spec.add_rule(&place.target, place.rule.clone())?;
         let mut found = Self {
             listing: with_rule.list_staged().map_err(Box::new)?,
             sandbox,
@@ -55,6 +67,7 @@ impl Found {
             targets,
             rules: rules?,
             staged,
+            let_in,
             present: HashSet::new(),
         };
         let (place, rules, tree) = (&found.place, &found.rules, found.staged.tree());
@@ -90,6 +103,30 @@ impl Found {
             && self.rules.decide(path).state == RuleState::Deny
     }
 
+    /// Returns true if a file of the sandbox has the attributes of the host's, and no image has it: a command that was
+    /// interrupted copied it. It can be copied again.
+    pub(super) fn was_copied(&self, path: &[u8], stat: &FileStat) -> bool {
+        let in_sandbox = self.place.in_sandbox(path);
+        let mut images = self.let_in.iter();
+        if images.any(|view| view.tree().find(&in_sandbox).is_some()) {
+            return false;
+        }
+        let file = self.listing.regular_file(self.place.number, path);
+        file.is_some_and(|(metadata, size_bytes)| {
+            let expected = FileStat {
+                r#type: FileType::Regular.into(),
+                mode: metadata.mode.into(),
+                uid: metadata.uid,
+                gid: metadata.gid,
+                size: size_bytes,
+                mtime_s: metadata.mtime.seconds,
+                mtime_ns: metadata.mtime.nanoseconds,
+                ..FileStat::default()
+            };
+            *stat == expected
+        })
+    }
+
     /// Returns true if the staged files do not have the path, or have it denied.
     fn is_given(&self, path: &[u8]) -> bool {
         let staged = self.staged.tree();
@@ -115,9 +152,9 @@ impl Found {
         if due.is_empty() {
             return Ok(None);
         }
-        let path = add_let_in(&self.sandbox, &mut self.listing)?;
-        let (image, _) = open_file(&path).map_err(AllowError::Image)?;
-        let view = View::open_staged_image(image, &self.targets)?;
+        let mut image = LetInImage::write(&self.sandbox, &mut self.listing)?;
+        let disk = image.open().map_err(AllowError::Image)?;
+        let view = View::open_staged_image(disk, &self.targets)?;
         let in_sandbox = due.iter().map(|path| {
             let path = self.place.in_sandbox(path);
             path.strip_prefix(b"/").unwrap_or(&path).to_vec()
@@ -125,7 +162,8 @@ impl Found {
         // A file that was removed while it was read is not in the image.
         let is_there = |path: &Vec<u8>| find(view.tree(), path).is_some();
         let tops = in_sandbox.filter(is_there).collect();
-        Ok(Some(Written { path, view, tops }))
+        let copied = Copied { view, tops };
+        Ok(Some(Written { image, copied }))
     }
 }
 

@@ -4,14 +4,15 @@ use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tree_archive::ArchiveWriter;
 
-use super::found::{Found, Written};
+use super::found::{Copied, Found, Written};
 use super::{AllowError, Allowed};
 use crate::files::{FilesError, SandboxFiles, pack_view};
 
 /// Chunks in the channel between the host's files and the sandbox.
 const PENDING_CHUNKS: usize = 4;
 
-/// Copies the files that were found into a running sandbox, except those that it has.
+/// Copies the files that were found into a running sandbox, except those that it has, and then publishes their image.
+/// If it is interrupted in between, the copies are files that the sandbox made, and are let in by the next command.
 pub(super) async fn let_in(
     files: &SandboxFiles,
     mut found: Found,
@@ -30,6 +31,7 @@ pub(super) async fn let_in(
         match stat(files, &at).await? {
             None => missing = is_directory.then_some(path),
             Some(stat) if found.is_denied(&path) && stat.mode == 0 => {}
+            Some(stat) if found.was_copied(&path, &stat) => {}
             Some(stat) if is_directory && stat.r#type() == FileType::Directory => {
                 found.present.insert(path);
             }
@@ -39,16 +41,12 @@ pub(super) async fn let_in(
             }
         }
     }
-    let Some(written) = blocking(move || found.write()).await? else {
+    let Some(Written { image, copied }) = blocking(move || found.write()).await? else {
         return Ok(());
     };
-    let tops = written.tops.clone();
-    let path = written.path.clone();
-    if let Err(error) = put(files, written).await {
-        // What was copied before the failure is a change of the sandbox then.
-        let _ = fs_err::remove_file(path);
-        return Err(error);
-    }
+    let tops = copied.tops.clone();
+    put(files, copied).await?;
+    blocking(move || image.publish().map_err(AllowError::from)).await?;
     allowed.let_in = tops
         .into_iter()
         .map(|path| [b"/", &path[..]].concat())
@@ -69,14 +67,14 @@ async fn stat(files: &SandboxFiles, path: &[u8]) -> Result<Option<FileStat>, All
 }
 
 /// Copies the files of an image into the sandbox.
-async fn put(files: &SandboxFiles, written: Written) -> Result<(), AllowError> {
+async fn put(files: &SandboxFiles, copied: Copied) -> Result<(), AllowError> {
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let packing = spawn_blocking(move || {
         let send = |chunk| sender.blocking_send(chunk).is_ok();
         let mut archive = ArchiveWriter::new(ChunkWriter::new(send));
-        for top in &written.tops {
-            let id = written.view.tree().find(top).ok_or(FilesError::BrokenOff)?;
-            pack_view(&written.view, id, top, None, &mut archive)?;
+        for top in &copied.tops {
+            let id = copied.view.tree().find(top).ok_or(FilesError::BrokenOff)?;
+            pack_view(&copied.view, id, top, None, &mut archive)?;
         }
         // The sandbox closed the channel; its answer has the reason.
         let _ = archive.finish();

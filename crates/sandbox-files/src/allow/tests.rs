@@ -1,8 +1,10 @@
 use fs_err as fs;
 use msb_runtime::{Home, Mount, Source, Staged};
 
+use super::found::Written;
 use super::*;
-use crate::fixture;
+use crate::files::describe;
+use testkit::sandboxes;
 
 /// A home with a sandbox that has a staged directory of the host, without a disk.
 struct Bench {
@@ -26,7 +28,7 @@ impl Bench {
             fs::write(path, file).expect("written");
         }
         let home = Home::new(root.path().join("home"));
-        let mut spec = fixture::spec("agent");
+        let mut spec = sandboxes::spec("agent");
         spec.mounts = vec![Mount {
             target: "/srv/work".parse().expect("a target"),
             read_only: false,
@@ -39,7 +41,7 @@ impl Bench {
                 default_rules: true,
             }),
         }];
-        let sandbox = fixture::sandbox(&home, spec);
+        let sandbox = sandboxes::sandbox(&home, spec);
         let mut listing = sandbox.list_staged().expect("listed");
         let staged = home.staged_images();
         staged
@@ -103,6 +105,50 @@ fn a_path_is_in_a_staged_directory_or_refused_by_name() {
 }
 
 #[test]
+fn a_path_is_in_a_shared_directory_if_that_has_rules() {
+    let mut bench = Bench::new(&[]);
+    let shared = |target: &str, rules: &[&str]| Mount {
+        target: target.parse().expect("a target"),
+        read_only: false,
+        source: Source::Bind {
+            directory: "/srv".into(),
+            rules: rules
+                .iter()
+                .map(|rule| rule.parse().expect("a rule"))
+                .collect(),
+        },
+    };
+    let mounts = [shared("/srv/work/data", &["a=ask"]), shared("/plain", &[])];
+    bench.sandbox.spec.mounts.extend(mounts);
+    let place = bench.place("/srv/work/data/./a/b").expect("a place");
+    assert!(place.is_shared);
+    assert_eq!(place.rule_text(), b"/a/b=allow");
+    // A relative path is one of the staged directory.
+    assert!(!bench.place("a").expect("a place").is_shared);
+    let unruled = bench.place("/plain/a").expect_err("no rules").to_string();
+    assert!(unruled.contains("/plain"), "{unruled}");
+    bench.sandbox.spec.mounts.remove(0);
+    let several = bench.place("a");
+    assert!(matches!(several, Err(AllowError::Outside { .. })));
+    bench.sandbox.spec.mounts.pop();
+    assert_eq!(bench.place("a").expect("a place").rule_text(), b"/a=allow");
+}
+
+#[test]
+fn a_lasting_answer_permits_what_was_asked_for_and_no_more() {
+    for (kind, is_allowed, expected) in [
+        ("path", true, RuleState::Allow),
+        ("path", false, RuleState::Hide),
+        ("read", true, RuleState::WriteAsk),
+        ("read", false, RuleState::Deny),
+        ("change", true, RuleState::Allow),
+        ("change", false, RuleState::ReadOnly),
+    ] {
+        assert_eq!(lasting_state(kind, is_allowed), expected, "{kind}");
+    }
+}
+
+#[test]
 fn only_what_the_sandbox_does_not_have_is_let_in() {
     let bench = Bench::new(&["sealed=deny"]);
     assert_eq!(paths(&bench.found("/srv/work/.env")), [".env"]);
@@ -124,8 +170,8 @@ fn the_image_has_the_files_with_their_attributes_and_no_others() {
     let bench = Bench::new(&["sealed=hide"]);
     let mut found = bench.found("sealed/deep");
     let written = found.write().expect("written").expect("files");
-    assert_eq!(written.tops, [b"srv/work/sealed"]);
-    let tree = written.view.tree();
+    assert_eq!(written.copied.tops, [b"srv/work/sealed"]);
+    let tree = written.copied.view.tree();
     assert!(tree.find(b"srv/work/sealed/deep/key").is_some());
     assert!(tree.find(b"srv/work/seen").is_none());
     found = bench.found("sealed");
@@ -133,6 +179,38 @@ fn the_image_has_the_files_with_their_attributes_and_no_others() {
     found.present.insert(b"sealed/deep".to_vec());
     found.present.insert(b"sealed".to_vec());
     assert!(found.write().expect("written").is_none(), "it is there");
-    let images = let_in_images(&bench.sandbox).expect("listed");
-    assert_eq!(images, [written.path]);
+}
+
+#[test]
+fn files_are_a_part_of_the_base_only_once_they_were_copied() {
+    let bench = Bench::new(&["sealed=hide"]);
+    let images = || let_in_images(&bench.sandbox).expect("listed");
+    let write = || bench.found("sealed").write().expect("written");
+    let interrupted = write().expect("files");
+    assert!(images().is_empty(), "nothing was copied yet");
+    drop(interrupted);
+    let left = fs::read_dir(bench.sandbox.files.let_in()).expect("listed");
+    assert_eq!(left.count(), 0);
+    let first = write().expect("files").image.publish().expect("published");
+    let second = write().expect("files").image.publish().expect("published");
+    assert_eq!(images(), [first, second]);
+}
+
+#[test]
+fn what_an_interrupted_command_copied_is_let_in_by_the_next() {
+    let bench = Bench::new(&[]);
+    let written = bench.found(".env").write().expect("written");
+    let Written { image, copied } = written.expect("a file");
+    let tree = copied.view.tree();
+    let id = tree.find(b"srv/work/.env").expect("there");
+    let stat = describe(tree.inode(id));
+    let found = bench.found(".env");
+    assert!(found.was_copied(b".env", &stat));
+    assert!(!found.was_copied(b"src/key.pem", &stat), "another file");
+    let mut own = stat.clone();
+    own.mtime_ns ^= 1;
+    assert!(!found.was_copied(b".env", &own), "made by the sandbox");
+    image.publish().expect("published");
+    let found = bench.found(".env");
+    assert!(!found.was_copied(b".env", &stat), "it was let in");
 }

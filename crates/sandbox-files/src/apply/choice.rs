@@ -12,8 +12,8 @@ use super::path::{is_below, relative, trimmed};
 use super::plan::Plan;
 use super::{ApplyError, Conflict, ConflictReason, HostAction, HostSource, Step};
 
-/// Most bytes of text that chosen parts of changes take in memory together.
-const TEXTS_MAX_BYTES: usize = 256 << 20;
+/// Most bytes of text that chosen parts of the changes of all directories take in memory together.
+pub(super) const TEXTS_MAX_BYTES: usize = 256 << 20;
 
 /// A decision about one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +56,20 @@ pub(super) struct Choosing<'a, S> {
     pub(super) choices: &'a mut Choices,
 }
 
+/// Makes the plans of several directories those that were chosen. Their texts take at most `texts_max_bytes` together.
+/// An error has the index of its directory.
+pub(super) fn settle_all<'a, S: HostSource + 'a>(
+    all: impl Iterator<Item = Choosing<'a, S>>,
+    texts_max_bytes: usize,
+) -> Result<(), (usize, ApplyError)> {
+    let mut left_bytes = texts_max_bytes;
+    for (index, mut choosing) in all.enumerate() {
+        let settled = choosing.settle(&mut left_bytes);
+        settled.map_err(|error| (index, error))?;
+    }
+    Ok(())
+}
+
 impl<S: HostSource> Choosing<'_, S> {
     /// Returns the indexes of the steps that are chosen one by one.
     pub(super) fn offered(&self) -> Vec<usize> {
@@ -71,7 +85,9 @@ impl<S: HostSource> Choosing<'_, S> {
 
     /// Returns the changed lines of a step; `None` if it is not the change of a text.
     pub(super) fn text_change(&mut self, step: usize) -> Result<Option<TextChange>, ApplyError> {
-        let Some(found) = self.plan.steps.get(step) else {
+        let found = self.plan.steps.get(step);
+        // A part of the change would undo what the host has already.
+        let Some(found) = found.filter(|step| !step.keeps_content) else {
             return Ok(None);
         };
         let (HostAction::Change, Some(old), Some(new)) = (found.action, found.old, found.new)
@@ -108,7 +124,8 @@ impl<S: HostSource> Choosing<'_, S> {
         let Some(step) = self.plan.steps.get(step) else {
             return Ok(Patch::default());
         };
-        let differences = if step.action == HostAction::ChangeAttributes {
+        let is_of_mode = step.action == HostAction::ChangeAttributes || step.keeps_content;
+        let differences = if is_of_mode {
             Differences::MODE
         } else {
             Differences::CONTENT
@@ -137,13 +154,12 @@ impl<S: HostSource> Choosing<'_, S> {
     }
 
     /// Makes the plan the one that was chosen. Steps without a choice are made whole. Texts are merged with
-    /// those of the host; one that cannot be is a conflict.
-    pub(super) fn settle(&mut self) -> Result<(), ApplyError> {
+    /// those of the host; one that cannot be is a conflict. `left_bytes` is the room for texts that no plan took yet.
+    pub(super) fn settle(&mut self, left_bytes: &mut usize) -> Result<(), ApplyError> {
         let made = std::mem::take(&mut self.choices.made);
         let mut declined: HashMap<Vec<u8>, bool> = HashMap::new();
         let mut accepted: HashSet<Vec<u8>> = HashSet::new();
         let mut partial: HashSet<Vec<u8>> = HashSet::new();
-        let mut left_bytes = TEXTS_MAX_BYTES;
         for index in 0..self.plan.steps.len() {
             let choice = match made.get(&index) {
                 Some(Choice::Hunks(hunks)) => Some(Choice::Edits(self.edits(index, hunks)?)),
@@ -170,7 +186,7 @@ impl<S: HostSource> Choosing<'_, S> {
                 if !is_whole {
                     partial.insert(path);
                 }
-                self.settle_text(index, &edits, &mut left_bytes)?;
+                self.settle_text(index, &edits, left_bytes)?;
             }
         }
         if made.is_empty() {
@@ -212,8 +228,14 @@ impl<S: HostSource> Choosing<'_, S> {
         let misfit = || ApplyError::Choice {
             path: self.directory.path_of(&path),
         };
-        let change = self.text_change(index)?;
-        let change = change.ok_or_else(misfit)?;
+        let Some(change) = self.text_change(index)? else {
+            // One of the sandbox's files is no text, or they differ in attributes only.
+            if self.plan.steps[index].is_merge && edits.is_empty() {
+                self.cannot_merge(index);
+                return Ok(());
+            }
+            return Err(misfit());
+        };
         let is_whole = !edits.contains(&false);
         let all = vec![true; change.len()];
         let edits = if edits.is_empty() { &all[..] } else { edits };
@@ -223,11 +245,7 @@ impl<S: HostSource> Choosing<'_, S> {
         let step = &self.plan.steps[index];
         let text = if step.is_merge {
             let Ok(text) = change.merge(&self.host_text(step)?, edits) else {
-                self.plan.steps[index].is_merge = false;
-                self.plan.conflicts.push(Conflict {
-                    path,
-                    reason: ConflictReason::Differs,
-                });
+                self.cannot_merge(index);
                 return Ok(());
             };
             text
@@ -244,6 +262,16 @@ impl<S: HostSource> Choosing<'_, S> {
         step.hard_link = None;
         step.has_new_attributes &= is_whole;
         Ok(())
+    }
+
+    /// Makes a step a conflict, because its file cannot be merged with the host's.
+    fn cannot_merge(&mut self, index: usize) {
+        let step = &mut self.plan.steps[index];
+        step.is_merge = false;
+        self.plan.conflicts.push(Conflict {
+            path: step.path.clone(),
+            reason: ConflictReason::Differs,
+        });
     }
 
     /// Returns the text that the host has at a step.

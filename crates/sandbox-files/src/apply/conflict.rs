@@ -31,6 +31,12 @@ pub enum ConflictReason {
     /// The file is a device, which is not made on the host.
     #[error("it is a device")]
     Device,
+    /// The host's directory ignores case, and takes the name for another one.
+    #[error("its directory on this host ignores case, and '{}' is the same name there", .other.escape_ascii())]
+    SameName {
+        /// The other name, in the same directory.
+        other: Vec<u8>,
+    },
     /// The name is one of those of unfinished files.
     #[error("its name is reserved for unfinished files of msb apply")]
     ReservedName,

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use choice::Choice;
-use choice::{Choices, Choosing};
+use choice::{Choices, Choosing, TEXTS_MAX_BYTES};
 pub use conflict::{Conflict, ConflictReason};
 pub use error::ApplyError;
 pub use gate::Refused;
@@ -36,11 +36,12 @@ pub use marked::{Effect, Marked};
 use plan::Plan;
 pub use step::{HostAction, Step};
 
+use msb_runtime::Sandbox;
 use path_rules::Rules;
 use tree_diff::{Change, Patch, PathFilter, TextChange};
 
-use crate::Diff;
 use crate::diff::{Compared, DiskSide};
+use crate::{ClaimedSandbox, Diff, DiscardError};
 use write::Written;
 
 /// A side whose files are put into a directory of the host.
@@ -236,10 +237,8 @@ impl HostChanges {
     /// If a file cannot be read, a choice does not fit its step, or the chosen texts are too large. The number
     /// is the index of the directory, as in the other errors of several directories.
     pub fn settle_all(all: &mut [Self]) -> Result<(), (usize, ApplyError)> {
-        let mut numbered = all.iter_mut().enumerate();
-        numbered.try_for_each(|(index, changes)| {
-            changes.choosing().settle().map_err(|error| (index, error))
-        })
+        let all = all.iter_mut().map(Self::choosing);
+        choice::settle_all(all, TEXTS_MAX_BYTES)
     }
 
     fn choosing(&mut self) -> Choosing<'_, DiskSide> {
@@ -250,6 +249,18 @@ impl HostChanges {
             from: &self.options.from,
             plan: &mut self.plan,
             choices: &mut self.choices,
+        }
+    }
+
+    /// Claims the stopped sandbox whose changes these are: no other process starts or changes it before they are
+    /// taken back from it.
+    ///
+    /// # Errors
+    /// If the sandbox runs or is gone, or another process reads it, too.
+    pub fn claim(&self, sandbox: &Sandbox) -> Result<ClaimedSandbox, DiscardError> {
+        match self.compared.new.disks().read_lock() {
+            Some(reading) => ClaimedSandbox::from_reader(sandbox, reading),
+            None => ClaimedSandbox::new(sandbox),
         }
     }
 

@@ -19,6 +19,8 @@ pub struct Step {
     pub(super) text: Option<Arc<[u8]>>,
     /// True if the host changed the text, too, so that the sandbox's changes have to be merged into it.
     pub(super) is_merge: bool,
+    /// True if the host's file has the new content already and several names, of which one gets a file by itself.
+    pub(super) keeps_content: bool,
     /// The state of the host's file when the step was planned; `None` if it did not exist.
     pub(super) host: Option<HostState>,
     /// Path of another name of the same file, from the sandbox's root.

@@ -1,6 +1,7 @@
 mod attributes;
 mod chosen;
 mod editing;
+mod folding;
 mod gated;
 mod reviewed;
 

@@ -7,8 +7,8 @@ use fstree::{FileKind, FileType, Inode, Metadata};
 use msb_runtime::random;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RenameFlags, Uid, chownat, linkat, mknodat, openat, renameat,
-    renameat_with, statat, symlinkat, unlinkat,
+    AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chownat, fchown, fstat, linkat, mknodat,
+    openat, renameat, renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use tree_archive::{EntryRef, set_attributes, set_entry_attributes};
@@ -20,30 +20,51 @@ use super::{ApplyError, HostSource};
 /// Bytes of content that are copied at a time.
 const PIECE_BYTES: u64 = 64 << 10;
 
-/// A new file under a name of its own, in the directory where it is to be. It is removed unless it
-/// is renamed.
+/// A new file under a name of its own, in a directory near its place. Only its owner, who runs this process, can open
+/// it until it has its attributes. It is removed unless it is renamed.
 #[derive(Debug)]
 pub(super) struct Unfinished<'a> {
     directory: &'a OwnedFd,
     name: Vec<u8>,
+    /// The device and the inode of a file that this process made; `None` for another name of one.
+    identity: Option<(u64, u64)>,
     is_renamed: bool,
 }
 
-/// A file that is to be made: one of the sandbox, with these attributes.
+/// A file that is to be made: one of the sandbox.
 pub(super) struct NewFile<'a, S: HostSource> {
     pub(super) side: &'a S,
     pub(super) inode: &'a Inode<S::Content>,
     /// The content, if it is not that of the sandbox.
     pub(super) text: Option<&'a [u8]>,
+}
+
+/// The attributes that a new file gets right before it is renamed to its place.
+pub(super) struct FinalAttributes<'a> {
+    pub(super) file_type: FileType,
     pub(super) metadata: &'a Metadata,
+    /// True if the owner is one of the attributes.
+    pub(super) keep_owner: bool,
+    /// User and group ID of the file that it replaces, which it gets if the caller is root. Otherwise it belongs to
+    /// the caller.
+    pub(super) replaced_owner: Option<(u32, u32)>,
+}
+
+/// A new file that is not open.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Waiting {
+    /// The path of the directory that it is in.
+    above: Vec<u8>,
+    /// Its name there.
+    name: Vec<u8>,
+    identity: Option<(u64, u64)>,
 }
 
 /// New files under names of their own, by the paths that they are to have. Those that are not taken are removed.
 #[derive(Debug)]
 pub(super) struct UnfinishedFiles<'a> {
     directory: &'a HostDirectory,
-    /// The path of the directory that each is in, and its name there.
-    files: HashMap<Vec<u8>, (Vec<u8>, Vec<u8>)>,
+    files: HashMap<Vec<u8>, Waiting>,
 }
 
 impl<'a> UnfinishedFiles<'a> {
@@ -61,26 +82,30 @@ impl<'a> UnfinishedFiles<'a> {
     /// Adds a file that was made in the directory `above`.
     pub(super) fn add(&mut self, path: &[u8], above: &[u8], mut made: Unfinished<'_>) {
         made.is_renamed = true;
-        let name = std::mem::take(&mut made.name);
-        self.files.insert(path.to_vec(), (above.to_vec(), name));
+        let waiting = Waiting {
+            above: above.to_vec(),
+            name: std::mem::take(&mut made.name),
+            identity: made.identity,
+        };
+        self.files.insert(path.to_vec(), waiting);
     }
 
-    /// Takes a file out: the open directory that it is in, and its name there.
-    pub(super) fn take(&mut self, path: &[u8]) -> Result<(OwnedFd, Vec<u8>), ApplyError> {
-        let (above, name) = self.files.get(path).cloned().unwrap_or_default();
-        let opened = self.directory.open_directory(&above);
-        let opened = opened.map_err(self.directory.failed("open", &above))?;
+    /// Takes a file out: the open directory that it is in, and the file.
+    pub(super) fn take(&mut self, path: &[u8]) -> Result<(OwnedFd, Waiting), ApplyError> {
+        let waiting = self.files.get(path).cloned().unwrap_or_default();
+        let opened = self.directory.open_directory(&waiting.above);
+        let opened = opened.map_err(self.directory.failed("open", &waiting.above))?;
         self.files.remove(path);
-        Ok((opened, name))
+        Ok((opened, waiting))
     }
 }
 
 impl Drop for UnfinishedFiles<'_> {
     fn drop(&mut self) {
         // A file that stays is removed by the next run.
-        for (above, name) in self.files.values() {
-            if let Ok(directory) = self.directory.open_directory(above) {
-                let _ = unlinkat(&directory, &name[..], AtFlags::empty());
+        for waiting in self.files.values() {
+            if let Ok(directory) = self.directory.open_directory(&waiting.above) {
+                let _ = unlinkat(&directory, &waiting.name[..], AtFlags::empty());
             }
         }
     }
@@ -91,6 +116,8 @@ impl Drop for UnfinishedFiles<'_> {
 pub(super) enum Failure {
     Host(&'static str, io::Error),
     Sandbox(io::Error),
+    /// Another file is under the name of the new one.
+    Replaced,
 }
 
 impl<'a> Unfinished<'a> {
@@ -100,53 +127,93 @@ impl<'a> Unfinished<'a> {
         Ok(Self {
             directory,
             name: unfinished_name(&hex::encode(bytes)),
+            identity: None,
             is_renamed: false,
         })
     }
 
-    /// Returns the file that was made under this name.
-    pub(super) const fn of_name(directory: &'a OwnedFd, name: Vec<u8>) -> Self {
+    /// Returns a file that was made in this directory.
+    pub(super) fn of_waiting(directory: &'a OwnedFd, waiting: Waiting) -> Self {
         Self {
             directory,
-            name,
+            name: waiting.name,
+            identity: waiting.identity,
             is_renamed: false,
         }
     }
 
-    /// Makes a file, which is durable once `syncing` is finished. With `keep_owner` the owner is one of its
-    /// attributes.
+    /// Makes a file, whose content is durable once that of `syncing` is. It has no attributes yet.
     pub(super) fn make<S: HostSource>(
         directory: &'a OwnedFd,
         new: &NewFile<'_, S>,
-        keep_owner: bool,
         syncing: &mut Syncing,
     ) -> Result<Self, Failure> {
-        let metadata = new.metadata;
-        let made = Self::new(directory)?;
-        let failed = |action| move |error: Errno| Failure::Host(action, error.into());
-        let entry = EntryRef {
-            directory: directory.as_fd(),
-            name: &made.name,
-        };
-        let file_type = match &new.inode.kind {
-            FileKind::Regular(content) => {
-                made.write(new, content, keep_owner, syncing)?;
-                return Ok(made);
-            }
+        let mut made = Self::new(directory)?;
+        let failed = |error: Errno| Failure::Host("create", error.into());
+        let stat = match &new.inode.kind {
+            FileKind::Regular(content) => made.write(new, content, syncing)?,
             FileKind::Symlink(target) => {
-                symlinkat(&target[..], directory, &made.name[..]).map_err(failed("create"))?;
-                FileType::Symlink
+                symlinkat(&target[..], directory, &made.name[..]).map_err(failed)?;
+                made.stat().map_err(failed)?
             }
             _ => {
                 let file_type = rustix::fs::FileType::Fifo;
                 let mode = Mode::RUSR | Mode::WUSR;
-                mknodat(directory, &made.name[..], file_type, mode, 0).map_err(failed("create"))?;
-                FileType::Fifo
+                mknodat(directory, &made.name[..], file_type, mode, 0).map_err(failed)?;
+                made.stat().map_err(failed)?
             }
         };
-        set_entry_attributes(entry, file_type, metadata, keep_owner, None)
-            .map_err(failed("set the attributes of"))?;
+        made.identity = Some((stat.st_dev, stat.st_ino));
         Ok(made)
+    }
+
+    fn stat(&self) -> rustix::io::Result<Stat> {
+        statat(self.directory, &self.name[..], AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Gives the file its attributes: first the owner, last the permissions and the time.
+    pub(super) fn set_attributes(
+        &self,
+        attributes: &FinalAttributes<'_>,
+        syncing: &Syncing,
+    ) -> Result<(), Failure> {
+        let failed = |error: Errno| Failure::Host("set the attributes of", error.into());
+        let owner = attributes.replaced_owner;
+        let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
+        let (metadata, keep_owner) = (attributes.metadata, attributes.keep_owner);
+        if attributes.file_type != FileType::Regular {
+            self.check_is_own(&self.stat().map_err(failed)?)?;
+            if let Some((uid, gid)) = owner {
+                let itself = AtFlags::SYMLINK_NOFOLLOW;
+                let _ = chownat(self.directory, &self.name[..], Some(uid), Some(gid), itself);
+            }
+            let entry = EntryRef {
+                directory: self.directory.as_fd(),
+                name: &self.name,
+            };
+            let file_type = attributes.file_type;
+            return set_entry_attributes(entry, file_type, metadata, keep_owner, None)
+                .map_err(failed);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = openat(self.directory, &self.name[..], flags, Mode::empty()).map_err(failed)?;
+        let file = File::from(file);
+        self.check_is_own(&fstat(&file).map_err(failed)?)?;
+        if let Some((uid, gid)) = owner {
+            let _ = fchown(&file, Some(uid), Some(gid));
+        }
+        set_attributes(file.as_fd(), metadata, keep_owner).map_err(failed)?;
+        let synced = syncing.note_attributes(&file);
+        synced.map_err(|error| Failure::Host("sync", error))
+    }
+
+    /// Checks that the name has the file that this process made: others may be able to write to the directory.
+    fn check_is_own(&self, stat: &Stat) -> Result<(), Failure> {
+        if self.identity == Some((stat.st_dev, stat.st_ino)) {
+            Ok(())
+        } else {
+            Err(Failure::Replaced)
+        }
     }
 
     /// Makes another name of a file in an open directory.
@@ -164,9 +231,8 @@ impl<'a> Unfinished<'a> {
         &self,
         new: &NewFile<'_, S>,
         content: &S::Content,
-        keep_owner: bool,
         syncing: &mut Syncing,
-    ) -> Result<(), Failure> {
+    ) -> Result<Stat, Failure> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(
@@ -184,17 +250,8 @@ impl<'a> Unfinished<'a> {
             copy(new.side, content, &file)?;
             file.set_len(new.side.size_bytes(content)).map_err(failed)?;
         }
-        set_attributes(file.as_fd(), new.metadata, keep_owner)
-            .map_err(|error| Failure::Host("set the attributes of", error.into()))?;
-        syncing.ends(&file).map_err(failed)
-    }
-
-    /// Gives the file the owner of the one that it replaces, if the caller is root. Otherwise it belongs
-    /// to the caller.
-    pub(super) fn take_owner(&self, (uid, gid): (u32, u32)) {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        let itself = AtFlags::SYMLINK_NOFOLLOW;
-        let _ = chownat(self.directory, &self.name[..], Some(uid), Some(gid), itself);
+        syncing.note_content(&file).map_err(failed)?;
+        fstat(&file).map_err(|error| failed(error.into()))
     }
 
     /// Renames the file to a name in an open directory. With `replace` it takes the place of another one;

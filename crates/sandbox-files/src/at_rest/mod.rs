@@ -57,7 +57,7 @@ impl SandboxAtRest {
             source,
         };
         // Before a running guest is frozen.
-        sandbox.check_has_overlay()?;
+        sandbox.check_has_changes()?;
         let running = || AtRestError::Running {
             name: sandbox.spec.name.clone(),
         };
@@ -198,10 +198,10 @@ mod tests {
     use msb_runtime::Home;
 
     use super::*;
-    use crate::fixture::{self, spec};
+    use testkit::sandboxes::{self, spec};
 
     fn sandbox(home: &Home) -> Sandbox {
-        let sandbox = fixture::sandbox(home, spec("a"));
+        let sandbox = sandboxes::sandbox(home, spec("a"));
         fs::write(sandbox.files.upper(), "disk").expect("written");
         sandbox
     }

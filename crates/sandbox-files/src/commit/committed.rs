@@ -88,12 +88,12 @@ mod tests {
     use msb_runtime::Home;
 
     use super::*;
-    use crate::fixture::{self, spec};
+    use testkit::sandboxes::{self, spec};
 
     #[test]
     fn the_last_image_is_remembered() {
         let root = tempfile::tempdir().expect("a directory");
-        let sandbox = fixture::sandbox(&Home::new(root.path()), spec("a"));
+        let sandbox = sandboxes::sandbox(&Home::new(root.path()), spec("a"));
         let committed = CommittedImage::new(&sandbox);
         assert_eq!(committed.read().expect("read"), None);
         fs::write(sandbox.files.unfinished_committed(), "half").expect("written");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use fstree::Timestamp;
 use image_store::StoredImage;
-use msb_runtime::Home;
+use msb_runtime::{Home, Mount, staged};
 use oci_image::{Digest, Hasher};
 use tree_diff::{LayerNote, LayerOptions, LayerPlan, PathFilter, Scope, compare};
 
@@ -51,6 +51,8 @@ pub struct SandboxLayer {
     size_bytes: u64,
     notes: Arc<[LayerNote]>,
     notes_total: u64,
+    /// The note that the sandbox's staged directories are left out, if it has any.
+    staged_note: Option<Arc<str>>,
 }
 
 struct Contents {
@@ -78,6 +80,7 @@ impl SandboxLayer {
         limits: LayerLimits,
     ) -> Result<Self, CommitError> {
         let sandbox_name = sandbox.sandbox.spec.name.clone();
+        let staged_note = staged_note(&sandbox.sandbox.spec.mounts);
         let name = || sandbox_name.clone();
         let disks_error = |source| CommitError::Disks {
             name: name(),
@@ -118,6 +121,7 @@ impl SandboxLayer {
             size_bytes: written.out.size_bytes,
             notes: written.notes.into(),
             notes_total: written.notes_total,
+            staged_note: staged_note.map(Arc::from),
             contents: Arc::new(Contents { sandbox: new, plan }),
         })
     }
@@ -137,9 +141,15 @@ impl SandboxLayer {
         self.size_bytes
     }
 
-    /// Returns the kept notes on files and attributes that the layer lacks, and the number of all.
-    pub fn notes(&self) -> (&[LayerNote], u64) {
-        (&self.notes, self.notes_total)
+    /// Returns the kept notes on files and attributes that the layer lacks, and the number of all. The first one is
+    /// on the staged directories, if the sandbox has any.
+    pub fn notes(&self) -> (Vec<String>, u64) {
+        let mut notes: Vec<String> = self.staged_note.iter().map(ToString::to_string).collect();
+        let total = self
+            .notes_total
+            .saturating_add(u64::from(!notes.is_empty()));
+        notes.extend(self.notes.iter().map(ToString::to_string));
+        (notes, total)
     }
 
     /// Returns the layer's uncompressed tar, which a thread writes while it is read.
@@ -152,6 +162,20 @@ impl SandboxLayer {
             let written = contents.plan.write(&contents.sandbox, out);
             written.map(drop).map_err(io::Error::other)
         })
+    }
+}
+
+/// Returns the note that staged directories are no part of an image; `None` if there are none.
+fn staged_note(mounts: &[Mount]) -> Option<String> {
+    let targets = staged(mounts).map(|(mount, _)| mount.target.as_str());
+    let targets: Vec<&str> = targets.collect();
+    match targets.as_slice() {
+        [] => None,
+        [target] => Some(format!("the staged directory {target} is left out")),
+        targets => Some(format!(
+            "the staged directories {} are left out",
+            targets.join(", ")
+        )),
     }
 }
 

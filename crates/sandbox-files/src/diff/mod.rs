@@ -107,6 +107,13 @@ impl DiffSide {
     fn has_staged(&self) -> bool {
         staged(self.mounts()).next().is_some()
     }
+
+    fn has_native_root(&self) -> bool {
+        match self {
+            Self::Sandbox(sandbox) => sandbox.sandbox.spec.native_root,
+            Self::Image { .. } => false,
+        }
+    }
 }
 
 /// Returns the changes that make the new side of the old one, as far as they are in the scope.
@@ -151,7 +158,7 @@ pub(crate) fn filter(
 impl Diff {
     /// Compares a sandbox with what it began with: the files of its image, with the changes that were made
     /// before its first boot, and the staged directories as they were then. If the files that the root began
-    /// with are not on this host, it is compared with its image.
+    /// with are not on this host, it is compared with its image. A native root is not compared.
     ///
     /// # Errors
     /// If the disks cannot be read, or neither side has one of the scope's paths.
@@ -161,7 +168,7 @@ impl Diff {
         scope: &ChangeScope,
     ) -> Result<Self, DiffError> {
         let description = sandbox.sandbox.clone();
-        let scopes = Scopes::new(scope, &description.spec.mounts);
+        let scopes = Scopes::of_sandbox(scope, &description.spec);
         let new = DiskSide::open_both(sandbox, home, scopes.parts())?;
         let old = Sides {
             root: match &new.root {
@@ -173,7 +180,8 @@ impl Diff {
         Self::new(old, new, &scopes)
     }
 
-    /// Compares two sides. The staged directories are compared if both have them.
+    /// Compares two sides. The staged directories are compared if both have them. Without a path, they are all that
+    /// is compared if a root is native.
     ///
     /// # Errors
     /// As [`Diff::of_sandbox`].
@@ -188,6 +196,11 @@ impl Diff {
         } else {
             Scopes::new(scope, &[])
         };
+        let scopes = if old.has_native_root() || new.has_native_root() {
+            scopes.without_root(scope)
+        } else {
+            scopes
+        };
         let parts = scopes.parts();
         Self::new(
             old.open_both(home, parts)?,
@@ -196,7 +209,8 @@ impl Diff {
         )
     }
 
-    fn new(old: Sides, new: Sides, scopes: &Scopes) -> Result<Self, DiffError> {
+    /// Compares the filesystems of two sides, as far as both have them and they are in the scope.
+    pub(crate) fn new(old: Sides, new: Sides, scopes: &Scopes) -> Result<Self, DiffError> {
         let compare =
             |old: Option<DiskSide>, new: Option<DiskSide>, scope: &Option<ChangeScope>| {
                 let (Some(old), Some(new), Some(scope)) = (old, new, scope) else {
@@ -224,6 +238,11 @@ impl Diff {
     pub fn len(&self) -> usize {
         let parts = self.root.iter().chain(&self.staged);
         parts.map(|part| part.changes.len()).sum()
+    }
+
+    /// Returns true if root filesystems were compared; false if only staged directories were.
+    pub const fn has_root(&self) -> bool {
+        self.root.is_some()
     }
 
     /// Returns true if there are no changes.

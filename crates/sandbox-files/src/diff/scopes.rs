@@ -1,4 +1,4 @@
-use msb_runtime::{Mount, Target, staged};
+use msb_runtime::{Mount, Spec, Target, staged};
 
 use super::{ChangeScope, Parts};
 
@@ -59,6 +59,26 @@ impl Scopes {
         }
     }
 
+    /// Divides a scope of a sandbox's files. If no path is chosen, a native root is left out, whose changes are not
+    /// stored separately.
+    pub(crate) fn of_sandbox(scope: &ChangeScope, spec: &Spec) -> Self {
+        let scopes = Self::new(scope, &spec.mounts);
+        if spec.native_root {
+            scopes.without_root(scope)
+        } else {
+            scopes
+        }
+    }
+
+    /// Leaves the root out if no path is chosen and there are staged directories.
+    pub(super) fn without_root(self, scope: &ChangeScope) -> Self {
+        if scope.paths.is_empty() && self.staged.is_some() {
+            Self { root: None, ..self }
+        } else {
+            self
+        }
+    }
+
     /// Returns the filesystems that are compared.
     pub(super) const fn parts(&self) -> Parts {
         Parts {
@@ -83,6 +103,7 @@ mod tests {
     use msb_runtime::{Source, Staged};
 
     use super::*;
+    use testkit::sandboxes;
 
     fn paths(scope: Option<ChangeScope>) -> Option<Vec<String>> {
         let text = |path: Vec<u8>| String::from_utf8(path).expect("text");
@@ -96,7 +117,7 @@ mod tests {
             rules: Vec::new(),
             default_rules: true,
         };
-        let mounts = [Mount {
+        let mounts = vec![Mount {
             target: "/srv/work".parse().expect("a target"),
             read_only: false,
             source: Source::Staged(staged),
@@ -115,5 +136,17 @@ mod tests {
             divided(&["/srv/work", "/etc"]),
             (list(&["/etc"]), list(&["/srv/work"]))
         );
+        let mut spec = sandboxes::spec("native");
+        spec.native_root = true;
+        let of_native = |given: ChangeScope, spec: &Spec| {
+            let scopes = Scopes::of_sandbox(&given, spec);
+            (paths(scopes.root), paths(scopes.staged))
+        };
+        let nothing = ChangeScope::default;
+        assert_eq!(of_native(nothing(), &spec), (list(&[]), None));
+        spec.mounts = mounts.clone();
+        assert_eq!(of_native(nothing(), &spec), (None, list(&[])));
+        let above = vec![b"/srv".to_vec()].into();
+        assert_eq!(of_native(above, &spec).0, list(&["/srv"]));
     }
 }

@@ -58,10 +58,12 @@ impl DiskSide {
         parts: Parts,
     ) -> Result<Sides, DiffError> {
         let spec = at_rest.sandbox.spec.clone();
-        let opened = at_rest
-            .sandbox
-            .check_has_overlay()
-            .map_err(DisksError::from);
+        let has_parts = if parts.root {
+            at_rest.sandbox.check_has_overlay()
+        } else {
+            at_rest.sandbox.check_has_image()
+        };
+        let opened = has_parts.map_err(DisksError::from);
         let opened = opened.and_then(|()| {
             let upper = OpenUpper::new(at_rest)?;
             let root = parts.root.then(|| upper.root(home)).transpose()?;

@@ -2,7 +2,7 @@ use std::io;
 use std::sync::Arc;
 
 use ext4_writer::{FileContent, OpenedContent};
-use fstree::{FileKind, Inode, Metadata, ReadAt};
+use fstree::{Extent, FileKind, Inode, Metadata, ReadAt};
 use rootfs_view::Content;
 
 use crate::disks::Disks;
@@ -12,6 +12,12 @@ use crate::disks::Disks;
 pub(crate) enum DiskFile {
     /// The content itself, in memory.
     Bytes(Vec<u8>),
+    /// The content stays where it is, in these runs of blocks of files outside of the new disk: the device n is
+    /// the n-th of them.
+    Outside {
+        size_bytes: u64,
+        extents: Vec<Extent>,
+    },
     /// A file of the sandbox or of its image.
     OnDisk { disks: Arc<Disks>, content: Content },
 }
@@ -37,6 +43,7 @@ impl FileContent for DiskFile {
     fn size_bytes(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => FileContent::size_bytes(bytes),
+            Self::Outside { size_bytes, .. } => *size_bytes,
             Self::OnDisk { content, .. } => content.size_bytes(),
         }
     }
@@ -44,6 +51,7 @@ impl FileContent for DiskFile {
     fn open(&self) -> io::Result<OpenedContent<'_>> {
         match self {
             Self::Bytes(bytes) => bytes.open(),
+            Self::Outside { .. } => Err(io::ErrorKind::Unsupported.into()),
             Self::OnDisk { disks, content } => {
                 let segments = disks.view.segments(content).into_iter();
                 let range = |one: fstree::Segment| {
@@ -54,6 +62,13 @@ impl FileContent for DiskFile {
                     data: segments.map(range).collect(),
                 })
             }
+        }
+    }
+
+    fn outside(&self) -> Option<&[Extent]> {
+        match self {
+            Self::Outside { extents, .. } => Some(extents),
+            Self::Bytes(_) | Self::OnDisk { .. } => None,
         }
     }
 }

@@ -20,6 +20,12 @@ pub enum DiscardError {
         /// Name of the sandbox.
         name: String,
     },
+    /// Another process reads the disks of the stopped sandbox.
+    #[error("cannot discard changes of sandbox {name}: another process reads its files")]
+    InUse {
+        /// Name of the sandbox.
+        name: String,
+    },
     /// The disks of the sandbox cannot be read.
     #[error("cannot read the disks of sandbox {name}")]
     Disks {
@@ -108,6 +114,9 @@ impl Diagnose for DiscardError {
             Self::Running { name } => Diagnosis::new(ErrorKind::SandboxRunning)
                 .detail("name", name)
                 .hint(Hint::stop_keeping_files(name)),
+            Self::InUse { name } => Diagnosis::new(ErrorKind::Busy)
+                .detail("name", name)
+                .hint("try again once that process has ended"),
             Self::Disks { source, .. } => source.diagnosis(),
             Self::Scope(_) => Diagnosis::new(ErrorKind::InvalidArgument),
             Self::Diff { source, .. } => source.diagnosis(),

@@ -1,28 +1,28 @@
 //! Changes of a stopped sandbox, taken back: a new writable disk is written beside the old one, and
 //! takes its place when it is complete. Snapshots of the old one stay as they are.
 
+mod claimed;
 mod content;
 mod error;
+mod native;
 #[cfg(test)]
 mod tests;
 mod wanted;
+mod write;
 
 use std::collections::HashSet;
 use std::io::{self, Read as _};
 use std::iter;
 use std::sync::Arc;
 
-use ext4_writer::WriteError;
-use fs_err as fs;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
-use msb_runtime::{
-    Base, Home, Mount, NewDisk, Sandbox, UpperPool, add_staged, staged_targets, upper_options,
-};
-use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError, StagedDisk};
+use msb_runtime::{Base, Home, Mount, Sandbox, UpperPool, add_staged, staged_targets};
 use tree_diff::{Change, ChangeKind, Scope, Side as _, leave_out};
 
+pub use claimed::ClaimedSandbox;
 pub(crate) use content::DiskFile;
 pub use error::DiscardError;
+pub(crate) use native::NewUpper;
 pub(crate) use wanted::{BaseTree, Taken, WantedContent, wanted};
 
 use crate::diff::{self, DiskSide, Scopes};
@@ -54,52 +54,34 @@ pub struct Discarded {
     pub kind: ChangeKind,
 }
 
-/// A sandbox whose changes are taken back.
-#[derive(Debug)]
-pub struct Discarding<'a> {
-    sandbox: &'a Sandbox,
-}
-
-impl<'a> Discarding<'a> {
-    /// Returns the sandbox as one whose changes may be taken back; nothing is read or made.
-    pub const fn new(sandbox: &'a Sandbox) -> Self {
-        Self { sandbox }
-    }
-
-    /// Takes changes of the stopped sandbox back: their files are then what the sandbox began with, or
-    /// those of another base. Everything else stays as it is. Returns the changes that are made, of a
-    /// deleted directory only itself.
-    ///
-    /// The sandbox has its old disk or its new one, whenever the process is killed or the host loses
-    /// power.
+impl ClaimedSandbox {
+    /// Takes changes of the sandbox back, as [`Discarding::discard`] does. This process must not have its disks open.
     ///
     /// # Errors
-    /// If the sandbox runs, its disks cannot be read, a path has no directory to be in, there is no copy
-    /// of a file that would be deleted, or the new disk cannot be written.
+    /// As [`Discarding::discard`].
     pub fn discard(
         &self,
         home: &Home,
         options: DiscardOptions,
     ) -> Result<Vec<Discarded>, DiscardError> {
-        let name = &self.sandbox.spec.name;
+        let sandbox = &self.sandbox;
+        let claimed = Discarding::new(sandbox);
+        let name = &sandbox.spec.name;
         let io_error = |source| DiscardError::Write {
             name: name.clone(),
             source,
         };
-        self.sandbox.check_has_overlay()?;
-        Scope::of_paths(&options.scope.paths)?;
-        let claimed = self.sandbox.claim().map_err(io_error)?;
-        let (sandbox, _lock) =
-            claimed.ok_or_else(|| DiscardError::Running { name: name.clone() })?;
-        let claimed = Discarding::new(&sandbox);
         let pool = UpperPool::find(&sandbox.files).map_err(io_error)?;
         let disks_error = |source| DiscardError::Disks {
             name: name.clone(),
             source,
         };
-        let open = OpenUpper::of_locked(&sandbox).map_err(disks_error)?;
+        let open = OpenUpper::of_locked(sandbox).map_err(disks_error)?;
         let mounts = &sandbox.spec.mounts;
-        let scopes = Scopes::new(&options.scope, mounts);
+        let scopes = Scopes::of_sandbox(&options.scope, &sandbox.spec);
+        if scopes.root.is_some() || options.base.is_some() {
+            sandbox.check_has_overlay()?;
+        }
         let now = DiskSide::of_disks(Arc::new(open.root(home).map_err(disks_error)?), mounts);
         let base = claimed.base_side(&now, options.base, home)?;
         let chosen = options.chosen.as_ref();
@@ -131,6 +113,39 @@ impl<'a> Discarding<'a> {
             claimed.write_upper(upper, pool, (root, staged), None)?;
         }
         Ok(listed)
+    }
+}
+
+/// A sandbox whose changes are taken back.
+#[derive(Debug)]
+pub struct Discarding<'a> {
+    sandbox: &'a Sandbox,
+}
+
+impl<'a> Discarding<'a> {
+    /// Returns the sandbox as one whose changes may be taken back; nothing is read or made.
+    pub const fn new(sandbox: &'a Sandbox) -> Self {
+        Self { sandbox }
+    }
+
+    /// Takes changes of the stopped sandbox back: their files are then what the sandbox began with, or
+    /// those of another base. Everything else stays as it is. Returns the changes that are made, of a
+    /// deleted directory only itself.
+    ///
+    /// The sandbox has its old disk or its new one, whenever the process is killed or the host loses
+    /// power.
+    ///
+    /// # Errors
+    /// If the sandbox runs, its disks cannot be read, a path has no directory to be in, there is no copy
+    /// of a file that would be deleted, or the new disk cannot be written.
+    pub fn discard(
+        &self,
+        home: &Home,
+        options: DiscardOptions,
+    ) -> Result<Vec<Discarded>, DiscardError> {
+        self.sandbox.check_has_changes()?;
+        Scope::of_paths(&options.scope.paths)?;
+        ClaimedSandbox::new(self.sandbox)?.discard(home, options)
     }
 
     /// Finds the changes of a filesystem that are taken back: none without a scope.
@@ -169,6 +184,13 @@ impl<'a> Discarding<'a> {
         chosen: Option<DiffSide>,
         home: &Home,
     ) -> Result<BaseSide, DiscardError> {
+        if self.sandbox.spec.native_root {
+            // None of the root's files is taken back.
+            return Ok(BaseSide {
+                side: now.image_below(),
+                is_complete: true,
+            });
+        }
         let Some(chosen) = chosen else {
             let base = self.sandbox.base().map_err(|source| DiscardError::Disks {
                 name: self.sandbox.spec.name.clone(),
@@ -187,160 +209,72 @@ impl<'a> Discarding<'a> {
         })
     }
 
-    /// Returns the tree of the new upper disk.
+    /// Returns the content of the new upper disk.
     fn upper_tree(
         &self,
         root: &Area,
         staged: Option<&Area>,
         home: &Home,
-    ) -> Result<Tree<DiskFile>, DiscardError> {
-        let mut upper = Tree::new(Metadata::directory(0o755));
-        self.add_root(&mut upper, home, |upper| root.layer(upper))?;
+    ) -> Result<NewUpper, DiscardError> {
+        let mut upper = self.upper_of_root(&root.now, home, |upper| root.layer(upper))?;
         if let Some(staged) = staged {
-            let above = staged.layer(&mut upper)?;
-            add_staged_layers(&mut upper, above, &staged.now, &self.sandbox.spec.mounts);
+            let above = staged.layer(&mut upper.tree)?;
+            let mounts = &self.sandbox.spec.mounts;
+            add_staged_layers(&mut upper.tree, above, &staged.now, mounts);
         }
         Ok(upper)
     }
 
-    /// Returns the tree of a new upper disk with the root's files as they are in `root`, and with the staged
+    /// Returns the content of a new upper disk with the root's files as they are in `root`, and with the staged
     /// directories over the image of `new`: `staged` adds the directory with their changes, each below its path.
     pub(crate) fn upper_of_unchanged(
         &self,
         root: &DiskSide,
         home: &Home,
         (new, staged): (&DiskSide, AddLayer<'_>),
-    ) -> Result<Tree<DiskFile>, DiscardError> {
-        let mut upper = Tree::new(Metadata::directory(0o755));
+    ) -> Result<NewUpper, DiscardError> {
         let (scope, nothing) = (Scope::everything(), HashSet::new());
         let taken = Taken {
             scope: &scope,
             paths: Some(&nothing),
         };
         let image = root.image_below();
-        self.add_root(&mut upper, home, |upper| layer(root, &image, &taken, upper))?;
-        let above = staged(&mut upper);
-        add_staged_layers(&mut upper, above, new, &self.sandbox.spec.mounts);
+        let unchanged = |upper: &mut Tree<DiskFile>| layer(root, &image, &taken, upper);
+        let mut upper = self.upper_of_root(root, home, unchanged)?;
+        let above = staged(&mut upper.tree);
+        add_staged_layers(&mut upper.tree, above, new, &self.sandbox.spec.mounts);
         Ok(upper)
     }
 
-    /// Adds to the tree of an upper disk what the root's overlay needs. `layer` adds the upper directory.
-    fn add_root(
+    /// Returns the content of a new upper disk without staged directories. `layer` adds the upper directory of the
+    /// root's overlay; the files of a native root stay as they are.
+    fn upper_of_root(
         &self,
-        upper: &mut Tree<DiskFile>,
+        root: &DiskSide,
         home: &Home,
         layer: impl FnOnce(&mut Tree<DiskFile>) -> Result<InodeId, DiscardError>,
-    ) -> Result<(), DiscardError> {
-        let directory = layer(upper)?;
-        let work = upper.add(Inode::directory(Metadata::directory(0o700)));
-        let mut made = vec![("upper", directory), ("work", work)];
-        if let Some(hosts) = self.added_hosts(home)? {
-            made.push(("hosts", upper.add(DiskFile::inode(hosts))));
-        }
-        for (name, id) in made {
-            let name = Name::new(name.as_bytes()).expect("a plain word");
-            upper.link(upper.root(), name, id);
-        }
-        Ok(())
-    }
-
-    /// Writes the new upper disk, of either form, and puts it in the place of the old one. `readers` read the
-    /// old one. The filesystem has the usual UUID of the sandbox's, or another one.
-    pub(crate) fn write_upper<T>(
-        &self,
-        upper: Tree<DiskFile>,
-        pool: Option<UpperPool>,
-        readers: T,
-        uuid: Option<[u8; 16]>,
-    ) -> Result<(), DiscardError> {
-        let Some(pool) = pool else {
-            return self.replace_upper(&upper, uuid);
+    ) -> Result<NewUpper, DiscardError> {
+        let mut upper = if self.sandbox.spec.native_root {
+            self.with_native_root(root.disks())?
+        } else {
+            let mut tree = Tree::new(Metadata::directory(0o755));
+            let directory = layer(&mut tree)?;
+            let work = tree.add(Inode::directory(Metadata::directory(0o700)));
+            name_at_top(&mut tree, "upper", directory);
+            name_at_top(&mut tree, "work", work);
+            NewUpper::new(tree)
         };
-        let written = self.stage_upper(&upper, &pool, uuid)?;
-        drop((upper, readers));
-        let replaced = written.replace(&SandboxSnapshots::new(self.sandbox.clone()), &pool);
-        replaced.map_err(|source| self.snapshot_error(source))
-    }
-
-    /// Returns the parameters of the new disk.
-    fn options_with(&self, size_bytes: u64, uuid: Option<[u8; 16]>) -> ext4_writer::Options {
-        let usual = upper_options(&self.sandbox.spec, size_bytes);
-        ext4_writer::Options {
-            uuid: uuid.unwrap_or(usual.uuid),
-            ..usual
+        if let Some(hosts) = self.added_hosts(home)? {
+            let hosts = upper.tree.add(DiskFile::inode(hosts));
+            name_at_top(&mut upper.tree, "hosts", hosts);
         }
+        Ok(upper)
     }
 
     fn diff_error(&self, source: DiffError) -> DiscardError {
         DiscardError::Diff {
             name: self.sandbox.spec.name.clone(),
             source,
-        }
-    }
-
-    /// Writes a new upper disk for a sandbox whose disk is one of generations.
-    fn stage_upper(
-        &self,
-        tree: &Tree<DiskFile>,
-        pool: &UpperPool,
-        uuid: Option<[u8; 16]>,
-    ) -> Result<StagedDisk, DiscardError> {
-        let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
-        let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
-        // A disk that was to be larger from the next start on is that now.
-        let size_bytes = self.sandbox.spec.upper_bytes.max(old_bytes);
-        let options = self.options_with(size_bytes, uuid);
-        let write = |output: NewDisk<'_>| ext4_writer::write(tree, &options, output).map(drop);
-        let written = SandboxSnapshots::new(self.sandbox.clone()).stage_disk(size_bytes, write);
-        let written = written.map_err(|source| self.snapshot_error(source))?;
-        written.map_err(|source| self.layout_error(source, size_bytes))
-    }
-
-    fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
-        DiscardError::Generations {
-            name: self.sandbox.spec.name.clone(),
-            source,
-        }
-    }
-
-    fn layout_error(&self, source: WriteError, size_bytes: u64) -> DiscardError {
-        let name = self.sandbox.spec.name.clone();
-        match source {
-            WriteError::Full { .. } => DiscardError::Full { name, size_bytes },
-            source => DiscardError::Layout { name, source },
-        }
-    }
-
-    /// Writes a new upper disk, which then takes the place of the old one.
-    fn replace_upper(
-        &self,
-        tree: &Tree<DiskFile>,
-        uuid: Option<[u8; 16]>,
-    ) -> Result<(), DiscardError> {
-        let name = || self.sandbox.spec.name.clone();
-        let path = self.sandbox.files.upper();
-        let old = fs::metadata(&path).map_err(|source| DiscardError::Write {
-            name: name(),
-            source,
-        })?;
-        // A disk that was to be larger from the next start on is that now.
-        let size_bytes = self.sandbox.spec.upper_bytes.max(old.len());
-        let options = self.options_with(size_bytes, uuid);
-        let mut failed = None;
-        let published = durable_files::publish(&path, |file| {
-            let written = ext4_writer::write(tree, &options, &*file);
-            written.map(drop).map_err(|error| {
-                failed = Some(error);
-                io::Error::other("the disk was not written")
-            })
-        });
-        match (published, failed) {
-            (Ok(()), _) => Ok(()),
-            (Err(_), Some(source)) => Err(self.layout_error(source, size_bytes)),
-            (Err(source), None) => Err(DiscardError::Write {
-                name: name(),
-                source,
-            }),
         }
     }
 
@@ -357,6 +291,12 @@ impl<'a> Discarding<'a> {
             source,
         })
     }
+}
+
+/// Names a file of the root directory of an upper disk.
+fn name_at_top(upper: &mut Tree<DiskFile>, name: &str, id: InodeId) {
+    let name = Name::new(name.as_bytes()).expect("a plain word");
+    upper.link(upper.root(), name, id);
 }
 
 /// Adds a directory to the tree of a new upper disk, without a name.

@@ -17,7 +17,7 @@ fn temporary() -> File {
 }
 
 /// Returns an image with some directories, files and hard links, as an EROFS image.
-fn image() -> File {
+pub(super) fn image() -> File {
     let options = erofs_writer::Options::default();
     let output = OutputFile::new(temporary()).expect("readable");
     let mut writer = ImageWriter::new(output, options).expect("begun");

@@ -260,4 +260,17 @@ mod tests {
         let error = CopyError::in_sandbox("box", stopped());
         assert_eq!(error.to_string(), stopped().to_string());
     }
+
+    #[test]
+    fn what_is_in_the_way_of_a_copy_is_a_path_that_exists() {
+        let path = || RawPath::from(&b"a"[..]);
+        for error in [
+            UnpackError::OverFile { path: path() },
+            UnpackError::OverDirectory { path: path() },
+        ] {
+            let diagnosis = CopyError::Unpack(error).diagnosis();
+            assert_eq!(diagnosis.kind(), ErrorKind::PathExists);
+            assert_eq!(diagnosis.details(), [("path", "a".to_owned().into())]);
+        }
+    }
 }

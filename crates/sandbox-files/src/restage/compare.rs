@@ -12,13 +12,13 @@ const CONFLICTS_MAX: usize = 1000;
 
 /// The sandbox's changes over a new image of the host's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rebased {
+pub(crate) struct Rebased {
     /// The changes that the sandbox sees: those between its files and the new ones where it keeps nothing.
-    pub(super) seen: Vec<Change>,
+    pub(crate) seen: Vec<Change>,
     /// The paths at which the sandbox's file stays. The paths of names that it removed are among them.
-    pub(super) kept: HashSet<Vec<u8>>,
+    pub(crate) kept: HashSet<Vec<u8>>,
     /// The paths that both sides changed in different ways, in bytewise order.
-    pub(super) conflicts: Vec<Vec<u8>>,
+    pub(crate) conflicts: Vec<Vec<u8>>,
 }
 
 /// The changes between each two of three trees.
@@ -33,7 +33,7 @@ struct Changes {
 
 /// Decides for each path between the sandbox's file and the host's new one: three trees are compared, the old
 /// image below `now`, the sandbox's files in `now`, and the new image.
-pub(super) fn rebase(now: &DiskSide, new: &DiskSide) -> Result<Rebased, DiffError> {
+pub(crate) fn rebase(now: &DiskSide, new: &DiskSide) -> Result<Rebased, DiffError> {
     let everything = ChangeScope::default();
     let old = now.image_below();
     let found = Changes {

@@ -20,11 +20,14 @@ use msb_sandbox_snapshots::SandboxSnapshots;
 use rootfs_view::{Origin, View};
 use tree_diff::{Scope, Side as _};
 
-use compare::{Rebased, rebase};
+pub(crate) use compare::{Rebased, rebase};
 pub use error::RestageError;
 
+use crate::DiscardError;
 use crate::diff::DiskSide;
-use crate::discard::{BaseTree, Discarded, Discarding, DiskFile, Taken, WantedContent, wanted};
+use crate::discard::{
+    BaseTree, Discarded, Discarding, DiskFile, NewUpper, Taken, WantedContent, wanted,
+};
 use crate::disks::{DiskReader, Disks, Lower, OpenUpper, open_file};
 
 /// A change of the host that a sandbox sees once its directories are staged anew.
@@ -162,29 +165,15 @@ impl<'a> Restaging<'a> {
         })
     }
 
-    /// Returns the tree of the new upper disk: the root as it is, and the sandbox's changes over the new image.
+    /// Returns the content of the new upper disk: the root as it is, and the sandbox's changes over the new image.
     fn rebased_upper(
         &self,
         root: &DiskSide,
         (now, new): (&DiskSide, &DiskSide),
         rebased: &Rebased,
         home: &Home,
-    ) -> Result<Tree<DiskFile>, RestageError> {
-        let origins = origins(now, new);
-        let origin = |id: InodeId| Origin {
-            is_upper: true,
-            lower: origins.get(&id).copied(),
-        };
-        let base = BaseTree {
-            tree: now.tree(),
-            origin: &origin,
-        };
-        let everything = Scope::everything();
-        let taken = Taken {
-            scope: &everything,
-            paths: Some(&rebased.kept),
-        };
-        let wanted = wanted(&new.disks().view, &base, &taken)?;
+    ) -> Result<NewUpper, RestageError> {
+        let wanted = rebased_tree((now, new), rebased)?;
         let layer = |upper: &mut Tree<DiskFile>| {
             let on_disk = |wanted: &WantedContent| {
                 let side = if wanted.is_of_base { now } else { new };
@@ -195,6 +184,28 @@ impl<'a> Restaging<'a> {
         let writing = Discarding::new(self.sandbox);
         Ok(writing.upper_of_unchanged(root, home, (new, &layer))?)
     }
+}
+
+/// Returns the tree that the sandbox has over the new image, in the form that [`rootfs_view::layer`] takes.
+pub(crate) fn rebased_tree(
+    (now, new): (&DiskSide, &DiskSide),
+    rebased: &Rebased,
+) -> Result<Tree<WantedContent>, DiscardError> {
+    let origins = origins(now, new);
+    let origin = |id: InodeId| Origin {
+        is_upper: true,
+        lower: origins.get(&id).copied(),
+    };
+    let base = BaseTree {
+        tree: now.tree(),
+        origin: &origin,
+    };
+    let everything = Scope::everything();
+    let taken = Taken {
+        scope: &everything,
+        paths: Some(&rebased.kept),
+    };
+    wanted(&new.disks().view, &base, &taken)
 }
 
 /// Opens the image to come, without an upper disk.

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::super::{Consistency, Snapshot};
 use super::record::Archived;
 use super::{ImportError, options};
-use crate::fixture;
+use testkit::sandboxes;
 
 /// The resources of a sandbox that is created without options.
 const MOST: Resources = Resources {
@@ -20,7 +20,7 @@ fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
         read_only: false,
         source,
     };
-    let mut spec = fixture::spec("a");
+    let mut spec = sandboxes::spec("a");
     (spec.cpus, spec.memory_mib) = (255, 40_000);
     let size_bytes = 15 << 40;
     spec.mounts = vec![
@@ -43,7 +43,7 @@ fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
             "the number of 255 processors"
         ]
     );
-    let mut small = fixture::spec("a");
+    let mut small = sandboxes::spec("a");
     (small.cpus, small.memory_mib) = (1, 512);
     let (options, left_out) = options::imported(small, None, 4096, MOST);
     assert_eq!(
@@ -72,7 +72,7 @@ fn archived(spec: Spec) -> Archived {
 
 /// Returns the record with a change of its JSON, sealed again.
 fn changed(change: impl FnOnce(&mut Value)) -> Vec<u8> {
-    let mut value = serde_json::to_value(archived(fixture::spec("a"))).expect("written");
+    let mut value = serde_json::to_value(archived(sandboxes::spec("a"))).expect("written");
     change(&mut value);
     sealed_records::seal(&value).expect("sealed")
 }
@@ -84,7 +84,7 @@ fn refused(change: impl FnOnce(&mut Value)) -> String {
 
 #[test]
 fn a_record_comes_back_and_a_changed_one_is_refused() {
-    let archived = archived(fixture::spec("a"));
+    let archived = archived(sandboxes::spec("a"));
     let sealed = archived.sealed().expect("sealed");
     assert_eq!(Archived::parse(&sealed).expect("whole"), archived);
     let text = String::from_utf8(sealed).expect("text");
@@ -141,7 +141,7 @@ fn nothing_of_an_archive_leads_to_this_host() {
         read_only: false,
         source,
     };
-    let mut spec = fixture::spec("a");
+    let mut spec = sandboxes::spec("a");
     spec.remove_when_stopped = true;
     spec.mounts = vec![
         mount(

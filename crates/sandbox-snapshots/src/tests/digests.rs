@@ -5,8 +5,8 @@ use std::time::Duration;
 use fs_err as fs;
 use msb_runtime::{Home, UpperPool, flock};
 
-use super::{change, named, sandbox};
-use crate::{SnapshotContent, SnapshotError};
+use super::{change, named, names, sandbox};
+use crate::{Cause, Consistency, SandboxSnapshots, SnapshotContent, SnapshotError};
 
 #[test]
 fn digests_are_taken_in_the_background_by_one_process_at_a_time() {
@@ -14,7 +14,7 @@ fn digests_are_taken_in_the_background_by_one_process_at_a_time() {
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
     let taken = || {
         let mut prepared = 0;
-        let taken = sandbox.record_digests(Duration::ZERO, || prepared += 1);
+        let taken = sandbox.maintain(Duration::ZERO, || prepared += 1);
         taken.expect("taken");
         assert_eq!(prepared, 1);
         let verified = sandbox.verify_snapshots(&[]).expect("verified");
@@ -42,6 +42,33 @@ fn digests_are_taken_in_the_background_by_one_process_at_a_time() {
 }
 
 #[test]
+fn a_snapshot_of_a_command_that_comes_meanwhile_makes_an_older_one_expire() {
+    let root = tempfile::tempdir().expect("a directory");
+    let mut sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
+    sandbox.create_snapshot(named("clean")).expect("taken");
+    let clean = sandbox.snapshot(Some("clean")).expect("found");
+    let state = clean.state("clean.json".into()).expect("a state");
+    let run_command = |sandbox: &SandboxSnapshots, number| {
+        let draft = named(&format!("command-{number}"));
+        let kept = sandbox.keep_state(&state, draft, Consistency::Clean, Cause::Command(number));
+        kept.expect("kept");
+    };
+    run_command(&sandbox, 1);
+    sandbox.sandbox.spec.undo_limit = 1_u32.try_into().expect("a limit");
+    let mut rounds = 0;
+    let maintained = sandbox.maintain(Duration::ZERO, || {
+        rounds += 1;
+        if rounds == 1 {
+            run_command(&sandbox, 2);
+            assert!(sandbox.takes_digests().expect("looked"));
+        }
+    });
+    maintained.expect("maintained");
+    assert_eq!(rounds, 2);
+    assert_eq!(names(&sandbox), ["clean", "command-2"]);
+}
+
+#[test]
 fn a_generation_that_cannot_be_read_keeps_no_other_from_its_digest() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 8192]);
@@ -54,7 +81,7 @@ fn a_generation_that_cannot_be_read_keeps_no_other_from_its_digest() {
     let data = sandbox.files.generations().join(data);
     let data = fs::File::options().write(true).open(data).expect("opened");
     data.set_len(4096).expect("cut off");
-    let taken = sandbox.record_digests(Duration::ZERO, || ());
+    let taken = sandbox.maintain(Duration::ZERO, || ());
     taken.expect("the other's");
     data.set_len(8192).expect("as long as before");
     let pool = UpperPool::find(&sandbox.files)

@@ -5,10 +5,10 @@ use msb_runtime::{Home, upper_options};
 
 use super::staging::StagingPool;
 use super::*;
-use crate::fixture::{self, spec};
+use testkit::sandboxes::{self, spec};
 
 fn for_tests(home: &Home, name: &str) -> SandboxSnapshots {
-    SandboxSnapshots::new(fixture::sandbox(home, spec(name)))
+    SandboxSnapshots::new(sandboxes::sandbox(home, spec(name)))
 }
 
 /// A stopped sandbox whose raw disk has this content.

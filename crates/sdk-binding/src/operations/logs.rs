@@ -80,10 +80,11 @@ async fn job_logs(
 
 /// Returns the next record with its bytes; null after the last.
 async fn next(logs: Arc<Stream<Logs>>, _: Nothing, _: Vec<Bytes>) -> Result<Answer, Failure> {
-    let Some(logs) = logs.open() else {
+    let Some(records) = logs.open() else {
         return Ok(Answer::empty());
     };
-    match logs.next().await? {
+    let next = logs.unless_closed(records.next()).await;
+    match next.transpose()?.flatten() {
         Some(record) => Ok(Answer::with_value(&record)?.with_content(vec![record.data])),
         None => Ok(Answer::empty()),
     }
@@ -110,10 +111,11 @@ async fn next_of_network(
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let Some(log) = log.open() else {
+    let Some(records) = log.open() else {
         return Ok(Answer::empty());
     };
-    match log.next().await? {
+    let next = log.unless_closed(records.next()).await;
+    match next.transpose()?.flatten() {
         Some(record) => Answer::with_value(&record),
         None => Ok(Answer::empty()),
     }

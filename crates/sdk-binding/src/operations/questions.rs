@@ -57,10 +57,11 @@ async fn next(
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let Some(questions) = questions.open() else {
+    let Some(events) = questions.open() else {
         return Ok(Answer::empty());
     };
-    match questions.next().await {
+    let next = questions.unless_closed(events.next()).await;
+    match next.transpose()?.flatten() {
         Some(event) => Answer::with_value(&event),
         None => Ok(Answer::empty()),
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use msb_sdk::{FileStream, FileUpload, Logs, StatsWatch, TarUpload};
 use serde::Deserialize;
+use tokio::sync::watch;
 
 use super::Nothing;
 use super::sandbox::SandboxObject;
@@ -14,26 +15,43 @@ use crate::failure::Failure;
 use crate::object::Object;
 use crate::operation::Operation;
 
-/// A stream that can be closed before its end.
-pub(super) struct Stream<T>(Mutex<Option<Arc<T>>>);
+/// A stream that can be closed before its end, also while a call waits for its next item.
+pub(super) struct Stream<T> {
+    stream: Mutex<Option<Arc<T>>>,
+    is_closed: watch::Sender<bool>,
+}
 
 impl<T> Stream<T> {
     pub(super) fn new(stream: T) -> Self {
-        Self(Mutex::new(Some(Arc::new(stream))))
+        Self {
+            stream: Mutex::new(Some(Arc::new(stream))),
+            is_closed: watch::Sender::new(false),
+        }
     }
 
     /// Returns the stream; `None` if it was closed.
     pub(super) fn open(&self) -> Option<Arc<T>> {
-        self.0
+        self.stream
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    /// Closes the stream. A call that uses it keeps it until it has ended.
+    /// Waits for an item of the stream. `None` once the stream is closed: an item that comes later is lost.
+    pub(super) async fn unless_closed<R>(&self, item: impl Future<Output = R>) -> Option<R> {
+        let mut is_closed = self.is_closed.subscribe();
+        tokio::select! {
+            biased;
+            _ = is_closed.wait_for(|is_closed| *is_closed) => None,
+            item = item => Some(item),
+        }
+    }
+
+    /// Closes the stream. A call that waits for its next item ends; one that writes keeps it until it has ended.
     pub(super) fn close(&self) {
-        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         drop(stream.take());
+        self.is_closed.send_replace(true);
     }
 }
 
@@ -104,10 +122,11 @@ async fn next_bytes(
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let Some(stream) = stream.open() else {
+    let Some(bytes) = stream.open() else {
         return Ok(Answer::empty());
     };
-    match stream.next().await? {
+    let next = stream.unless_closed(bytes.next()).await;
+    match next.transpose()?.flatten() {
         Some(bytes) => Ok(Answer::with_value(&true)?.with_content(vec![bytes])),
         None => Ok(Answer::empty()),
     }
@@ -138,10 +157,11 @@ async fn next_stats(
     _: Nothing,
     _: Vec<Bytes>,
 ) -> Result<Answer, Failure> {
-    let Some(watch) = watch.open() else {
+    let Some(samples) = watch.open() else {
         return Ok(Answer::empty());
     };
-    match watch.next().await? {
+    let next = watch.unless_closed(samples.next()).await;
+    match next.transpose()?.flatten() {
         Some(stats) => Answer::with_value(&stats),
         None => Ok(Answer::empty()),
     }
@@ -219,4 +239,23 @@ async fn close_file(
 ) -> Result<Answer, Failure> {
     upload.close();
     Ok(Answer::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_waits_ends_when_the_stream_is_closed_and_gets_no_later_item() {
+        let stream = Stream::new(());
+        let (item, next) = tokio::sync::oneshot::channel();
+        let close = async {
+            stream.close();
+            item.send("late").expect("the call waits");
+        };
+        let (waited, ()) = tokio::join!(stream.unless_closed(next), close);
+        assert!(waited.is_none(), "{waited:?}");
+        assert!(stream.open().is_none());
+        assert!(stream.unless_closed(async { "later" }).await.is_none());
+    }
 }

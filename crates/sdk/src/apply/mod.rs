@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use msb_sandbox_files::{
-    Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked, Refused, StagedRules,
+    AtRestError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked, Refused, StagedRules,
 };
 use serde::Serialize;
 
@@ -176,6 +176,9 @@ impl Sandbox {
                         staged::check_directory(&stored, directory, &options)?;
                         let (apply, scope) = options.apply()?;
                         let rules = staged::rules_at(&stored, &apply.from)?;
+                        if rules.is_none() {
+                            stored.check_has_overlay().map_err(AtRestError::from)?;
+                        }
                         let target = Target {
                             path: String::from_utf8_lossy(&apply.from).into_owned(),
                             from: apply.from,

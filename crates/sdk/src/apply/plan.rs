@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use msb_sandbox_files::{Choice, DiscardOptions, Discarding, HostChanges};
+use msb_sandbox_files::{Choice, DiscardOptions, HostChanges};
 use serde::{Deserialize, Serialize};
 
 use super::reasons::with_reasons;
@@ -184,17 +184,24 @@ impl ApplyPlan {
             let running = handle.shared.with_home(move |shared| {
                 let planned = this.lock().take().ok_or_else(was_run)?;
                 let options = planned.options.clone();
+                // The sandbox stays as it was read until its changes are discarded.
+                let claimed = match planned.changes.first() {
+                    Some(first) if options.then_discard && !options.dry_run => {
+                        Some(first.claim(&stored)?)
+                    }
+                    _ => None,
+                };
                 let (done, settled) = planned.run()?;
-                if !options.then_discard || options.dry_run || settled.is_empty() {
+                let Some(claimed) = claimed.filter(|_| !settled.is_empty()) else {
                     return Ok(done);
-                }
+                };
                 let (_, scope) = options.apply()?;
                 let discarded = DiscardOptions {
                     scope,
                     chosen: Some(settled.into_iter().collect()),
                     ..DiscardOptions::default()
                 };
-                Discarding::new(&stored).discard(shared.home(), discarded)?;
+                claimed.discard(shared.home(), discarded)?;
                 Ok::<_, Error>(done)
             });
             running.await

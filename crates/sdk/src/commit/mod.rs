@@ -39,7 +39,7 @@ pub struct Committed {
     pub layer: Option<String>,
     /// The length of the uncompressed layer, in bytes.
     pub layer_bytes: u64,
-    /// Files and attributes that the layer lacks, each as a clause; the first hundred of them.
+    /// Staged directories, files and attributes that the layer lacks, each as a clause; the first hundred of them.
     pub notes: Vec<String>,
     /// The number of all such files and attributes.
     pub notes_total: u64,
@@ -137,7 +137,7 @@ impl Sandbox {
                     name: name.canonical().to_string(),
                     layer: child.layer.map(|layer| layer.to_string()),
                     layer_bytes: child.layer.map_or(0, |_| layer.size_bytes()),
-                    notes: notes.iter().map(ToString::to_string).collect(),
+                    notes,
                     notes_total,
                 })
             })

@@ -42,6 +42,12 @@ impl Diff {
         self.with(DiskDiff::len)
     }
 
+    /// Returns true if root filesystems were compared, which native ones cannot be; false if only staged
+    /// directories were.
+    pub fn has_root(&self) -> bool {
+        self.with(DiskDiff::has_root)
+    }
+
     /// Returns true if there are no changes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0

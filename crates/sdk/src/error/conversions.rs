@@ -104,7 +104,8 @@ converted! {
         oci_image::InvalidPlatform,
         oci_image::InvalidReference,
         oci_layers::InvalidLimit,
-        oci_registry::RegistriesError;
+        oci_registry::RegistriesError,
+        questions::NotAPath;
 }
 
 impl From<msb_sandbox_model::InvalidSize> for Error {

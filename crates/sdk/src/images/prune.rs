@@ -107,12 +107,16 @@ fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
             staged.remove(image)?;
         }
     }
-    // Kernels and boot disks that killed processes were writing.
+    // Kernels, boot disks and images of staged directories that killed processes were writing.
     for path in machine_parts(shared.home())?.left_overs {
         report.left_overs += 1;
         report.freed_bytes += std::fs::metadata(&path).map_or(0, |file| file.len());
         if !options.dry_run {
-            std::fs::remove_file(path)?;
+            match std::fs::remove_file(path) {
+                // Another process stages a directory, and was faster.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
         }
     }
     Ok(report)

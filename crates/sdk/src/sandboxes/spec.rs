@@ -52,16 +52,12 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks what a native root is made of, and that nothing has to lie beside it on its disk.
+/// Checks that a native root is made of an image.
 fn check_native(options: &SandboxOptions) -> Result<(), Error> {
     if options.from_sandbox.is_some() || options.root_disk.is_some() {
         let message = "a native root requires an image, not a sandbox or a disk image";
         let hint = "a sandbox that is created from one with a native root also has a native root";
         return Err(Error::invalid(message).with_hint(hint));
-    }
-    if !options.hosts.is_empty() {
-        let message = "lines cannot be added to /etc/hosts of a sandbox with a native root";
-        return Err(Error::invalid(message).with_hint("mount a file at /etc/hosts"));
     }
     Ok(())
 }

@@ -286,6 +286,7 @@ fn discards() -> Vec<Error> {
     vec![
         DiscardError::NoOverlay(native()).into(),
         DiscardError::Running { name: web() }.into(),
+        DiscardError::InUse { name: web() }.into(),
         DiscardError::NoDirectory { path: b"/a".to_vec() }.into(),
         DiscardError::NotKept { name: web(), path: b"/a".to_vec() }.into(),
         DiscardError::Full { name: web(), size_bytes: 1 }.into(),

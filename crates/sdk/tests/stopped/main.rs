@@ -3,25 +3,12 @@
 use std::fs::File;
 use std::path::Path;
 
-use msb_sdk::{CommitOptions, DiffOptions, ErrorKind, Face, Force, Msb, Sandbox};
+use msb_sdk::{CommitOptions, DiffOptions, ErrorKind, Face, Force, Msb, QuestionAnswer, Sandbox};
 use tempfile::TempDir;
 
 /// Returns a stopped sandbox of the name `web`, in a home of its own.
 async fn stopped_sandbox() -> (TempDir, Sandbox) {
-    let home = tempfile::tempdir().expect("a directory");
-    let id = "0123456789ab";
-    let directory = home.path().join("sandboxes").join(id);
-    std::fs::create_dir_all(&directory).expect("made");
-    let spec = serde_json::json!({
-        "id": id, "name": "web", "image": "app", "image_digest": "", "created_s": 1, "cpus": 1,
-        "memory_mib": 64, "upper_bytes": 0, "remove_when_stopped": false,
-        "process": {
-            "argv": [], "env": [], "working_directory": "", "user": "", "terminal": false,
-            "stdin": false,
-        },
-    });
-    std::fs::write(directory.join("sandbox.json"), spec.to_string()).expect("written");
-    std::fs::write(directory.join("lock"), "").expect("written");
+    let home = testkit::sandboxes::home_with_stopped_sandbox();
     let msb = Msb::builder().home(home.path()).build().expect("a client");
     let sandbox = msb.sandboxes().get("web").await.expect("found");
     (home, sandbox)
@@ -121,4 +108,34 @@ async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
     assert!(hint.contains("remove(Force::Yes)"), "{hint}");
     drop(lock);
     sandbox.remove(Force::No).await.expect("removed");
+}
+
+#[tokio::test]
+async fn a_question_that_is_not_for_a_path_can_only_be_denied() {
+    let (_home, sandbox) = stopped_sandbox().await;
+    let question = |kind: &str| {
+        let question = serde_json::json!({
+            "id": 1, "kind": kind, "subject": "example.test:443", "reason": "", "process": null,
+            "uid": null,
+        });
+        serde_json::from_value::<msb_sdk::Question>(question).expect("a question")
+    };
+    for (kind, answer, expected) in [
+        (
+            "network",
+            QuestionAnswer::allow(),
+            ErrorKind::InvalidArgument,
+        ),
+        (
+            "unknown",
+            QuestionAnswer::deny().always(),
+            ErrorKind::InvalidArgument,
+        ),
+        ("network", QuestionAnswer::deny(), ErrorKind::NotRunning),
+        ("path", QuestionAnswer::allow(), ErrorKind::NotRunning),
+    ] {
+        let refused = sandbox.answer(question(kind), answer).await;
+        let error = refused.expect_err("it does not run");
+        assert_eq!(error.kind(), expected, "{kind}: {error}");
+    }
 }

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use fuse_backend_rs::abi::fuse_abi::{FsOptions, InHeader, InitIn, InitIn2, Opcode, OutHeader};
 use fuse_backend_rs::api::server::Server;
@@ -9,20 +10,25 @@ use vm_memory::{
 };
 use vmm_sys_util::epoll::EventSet;
 
-use crate::device::{Answer, Device};
+use crate::device::Device;
 use crate::opened::Opened;
-use crate::{Entry, Kind, Permissions, Share};
+use crate::{Answers, Asker, Entry, Kind, Permissions, Share};
 
 type Memory = GuestMemoryAtomic<GuestMemoryMmap<()>>;
 
 pub(super) const MEMORY_BYTES: usize = 1 << 20;
-pub(super) const QUEUE_SIZE: u16 = 16;
+pub(super) const QUEUE_SIZE: u16 = 256;
 const DESCRIPTORS: u64 = 0x1000;
 const AVAILABLE: u64 = 0x2000;
 const USED: u64 = 0x3000;
 const REQUEST: u64 = 0x10000;
 const REPLY: u64 = 0x40000;
 const REPLY_BYTES: u32 = 0x40000;
+/// The buffers of requests whose answers are not waited for: for each slot, counted from 1, a request and then the
+/// answer to it.
+const SLOTS: u64 = 0x80000;
+const SLOT_BYTES: u64 = 0x1000;
+const SLOT_REPLY: u64 = 0x800;
 /// `VIRTQ_DESC_F_NEXT` and `VIRTQ_DESC_F_WRITE` (uapi/linux/virtio_ring.h).
 const NEXT: u16 = 1;
 const WRITE: u16 = 2;
@@ -45,13 +51,13 @@ impl Guest {
             kind: Kind::Directory,
         };
         let (_, files) = Opened::open(&entry, is_read_only).unwrap();
-        Self::asking(Box::new(Server::new(files)))
+        Self::driving(Device::new(Box::new(Server::new(files)), Arc::default()))
     }
 
     /// One that sees all entries, and knows all options there are.
     pub(super) fn with_entries(entries: &[Entry<'_>], is_read_only: bool) -> Self {
         let share = Share::open(entries, is_read_only).unwrap();
-        let mut guest = Self::asking(share.answer);
+        let mut guest = Self::driving(share.device);
         guest.init();
         guest
     }
@@ -61,16 +67,29 @@ impl Guest {
         entries: &[Entry<'_>],
         permissions: impl FnMut(usize) -> Option<Box<dyn Permissions>>,
     ) -> Self {
-        let share = Share::open_with(entries, false, permissions).unwrap();
-        let mut guest = Self::asking(share.answer);
+        let share = Share::open_with(entries, false, permissions, None).unwrap();
+        let mut guest = Self::driving(share.device);
         guest.init();
         guest
     }
 
-    fn asking(answer: Box<dyn Answer>) -> Self {
+    /// One about whose accesses a user is asked, and the way to answer.
+    pub(super) fn asking(
+        entries: &[Entry<'_>],
+        is_read_only: bool,
+        permissions: impl FnMut(usize) -> Option<Box<dyn Permissions>>,
+        asker: Box<dyn Asker>,
+    ) -> (Self, Answers) {
+        let share = Share::open_with(entries, is_read_only, permissions, Some(asker)).unwrap();
+        let answers = share.answers();
+        let mut guest = Self::driving(share.device);
+        guest.init();
+        (guest, answers)
+    }
+
+    fn driving(device: Device) -> Self {
         let ranges = [(GuestAddress(0), MEMORY_BYTES)];
         let memory = GuestMemoryAtomic::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
-        let device = Device::new(answer);
         device.update_memory(memory.clone()).unwrap();
         let ring = VringMutex::new(memory.clone(), QUEUE_SIZE).unwrap();
         ring.set_queue_info(DESCRIPTORS, AVAILABLE, USED).unwrap();
@@ -115,21 +134,71 @@ impl Guest {
     /// Sends one request. Returns the answer's body, or its error.
     pub(super) fn call(&mut self, call: Opcode, node: u64, body: &[u8]) -> Result<Vec<u8>, i32> {
         self.send(call, node, body);
-        let memory = self.memory.memory();
-        let header: OutHeader = memory.read_obj(GuestAddress(REPLY)).unwrap();
-        assert_eq!(header.unique, u64::from(self.sent), "no answer");
-        if header.error != 0 {
-            return Err(-header.error);
-        }
-        let length = usize::try_from(header.len).unwrap() - size_of::<OutHeader>();
-        let mut reply = vec![0; length];
-        let start = REPLY + size_of::<OutHeader>() as u64;
-        memory.read_slice(&mut reply, GuestAddress(start)).unwrap();
-        Ok(reply)
+        let (unique, reply) = self.reply(REPLY);
+        assert_eq!(unique, u64::from(self.sent), "no answer");
+        reply
     }
 
     /// Sends a request that gets no answer.
     pub(super) fn send(&mut self, call: Opcode, node: u64, body: &[u8]) {
+        self.begin(0, call, node, body);
+    }
+
+    /// Sends a request with buffers of its own, whose answer may come later. Each slot, from 1, takes one request.
+    pub(super) fn begin(&mut self, slot: u16, call: Opcode, node: u64, body: &[u8]) {
+        self.put(slot, call, node, body);
+        self.kick().unwrap();
+    }
+
+    /// Returns the body of the answer to the request in a slot, or its error; `None` if the device has not used the
+    /// slot's buffers yet.
+    pub(super) fn ended(&self, slot: u16) -> Option<Result<Vec<u8>, i32>> {
+        let memory = self.memory.memory();
+        let used: u16 = memory.read_obj(GuestAddress(USED + 2)).unwrap();
+        // The ring has room for all requests of a test, each with the head of its chain and a length.
+        let is_used = (0..u64::from(used)).any(|index| {
+            let head: u32 = memory.read_obj(GuestAddress(USED + 4 + 8 * index)).unwrap();
+            head == u32::from(2 * slot)
+        });
+        is_used.then(|| {
+            self.reply(SLOTS + SLOT_BYTES * u64::from(slot - 1) + SLOT_REPLY)
+                .1
+        })
+    }
+
+    /// Writes the number of another node into a request that waits in a slot.
+    pub(super) fn redirect(&self, slot: u16, node: u64) {
+        // The offset of `nodeid` in `fuse_in_header`.
+        let place = SLOTS + SLOT_BYTES * u64::from(slot - 1) + 16;
+        self.memory
+            .memory()
+            .write_obj(node, GuestAddress(place))
+            .unwrap();
+    }
+
+    /// Returns the number of the request that the answer at an address is for, and its body, or its error.
+    fn reply(&self, address: u64) -> (u64, Result<Vec<u8>, i32>) {
+        let memory = self.memory.memory();
+        let header: OutHeader = memory.read_obj(GuestAddress(address)).unwrap();
+        if header.error != 0 {
+            return (header.unique, Err(-header.error));
+        }
+        let length = usize::try_from(header.len).unwrap() - size_of::<OutHeader>();
+        let mut reply = vec![0; length];
+        let start = address + size_of::<OutHeader>() as u64;
+        memory.read_slice(&mut reply, GuestAddress(start)).unwrap();
+        (header.unique, Ok(reply))
+    }
+
+    /// Makes a request available, with the buffers of a slot; 0 is the one for answers that come at once.
+    fn put(&mut self, slot: u16, call: Opcode, node: u64, body: &[u8]) {
+        let (request_at, reply_at, reply_bytes) = match slot {
+            0 => (REQUEST, REPLY, REPLY_BYTES),
+            slot => {
+                let start = SLOTS + SLOT_BYTES * u64::from(slot - 1);
+                (start, start + SLOT_REPLY, 0x800)
+            }
+        };
         let header = InHeader {
             len: u32::try_from(size_of::<InHeader>() + body.len()).unwrap(),
             opcode: call as u32,
@@ -141,20 +210,21 @@ impl Guest {
         };
         let request = [header.as_slice(), body].concat();
         let memory = self.memory.memory();
-        memory.write_slice(&request, GuestAddress(REQUEST)).unwrap();
-        let length = u32::try_from(request.len()).unwrap();
-        let chain = [
-            descriptor(REQUEST, length, NEXT, 1),
-            descriptor(REPLY, REPLY_BYTES, WRITE, 0),
-        ];
         memory
-            .write_slice(&chain.concat(), GuestAddress(DESCRIPTORS))
+            .write_slice(&request, GuestAddress(request_at))
             .unwrap();
+        let length = u32::try_from(request.len()).unwrap();
+        let head = 2 * slot;
+        let chain = [
+            descriptor(request_at, length, NEXT, head + 1),
+            descriptor(reply_at, reply_bytes, WRITE, 0),
+        ];
+        let table = GuestAddress(DESCRIPTORS + 16 * u64::from(head));
+        memory.write_slice(&chain.concat(), table).unwrap();
         let place = AVAILABLE + 4 + 2 * u64::from(self.sent % QUEUE_SIZE);
-        memory.write_obj(0u16, GuestAddress(place)).unwrap();
+        memory.write_obj(head.to_le(), GuestAddress(place)).unwrap();
         self.sent = self.sent.wrapping_add(1);
         self.offer(self.sent);
-        self.kick().unwrap();
     }
 
     /// Sets the number of requests made available so far.

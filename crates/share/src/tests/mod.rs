@@ -1,5 +1,6 @@
 //! Requests of a hostile guest, through the ring to the directory.
 
+mod asked;
 mod beside;
 mod disk;
 mod entries;

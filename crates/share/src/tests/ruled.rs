@@ -33,12 +33,12 @@ fn guest(directory: &Path) -> (Guest, u64) {
     (guest, root)
 }
 
-fn lookup(guest: &mut Guest, parent: u64, name: &str) -> Result<u64, i32> {
+pub(super) fn lookup(guest: &mut Guest, parent: u64, name: &str) -> Result<u64, i32> {
     let answer = guest.call(Opcode::Lookup, parent, &body(NOTHING, &[name]))?;
     Ok(node(&answer))
 }
 
-fn open(guest: &mut Guest, node: u64, call: Opcode, flags: i32) -> Result<u64, i32> {
+pub(super) fn open(guest: &mut Guest, node: u64, call: Opcode, flags: i32) -> Result<u64, i32> {
     let input = OpenIn {
         flags: flags.unsigned_abs(),
         fuse_flags: 0,
@@ -48,7 +48,7 @@ fn open(guest: &mut Guest, node: u64, call: Opcode, flags: i32) -> Result<u64, i
 }
 
 /// Returns the names that a directory lists, read with buffers of `size` bytes.
-fn listed(guest: &mut Guest, directory: u64, call: Opcode, size: u32) -> Vec<String> {
+pub(super) fn listed(guest: &mut Guest, directory: u64, call: Opcode, size: u32) -> Vec<String> {
     let handle = open(guest, directory, Opcode::Opendir, 0).unwrap();
     let (mut names, mut offset) = (Vec::new(), 0);
     loop {

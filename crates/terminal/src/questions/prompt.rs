@@ -3,7 +3,7 @@ use std::io::{self, BufRead as _, Read as _};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use msb_sdk::{Question, QuestionAnswer, QuestionEvent, Questions, Sandbox};
+use msb_sdk::{Error, Question, QuestionAnswer, QuestionEvent, Questions, Sandbox};
 use tokio::sync::mpsc;
 
 use super::asked;
@@ -17,13 +17,16 @@ const LINE_MAX_BYTES: u64 = 64;
 const READING_TIME: Duration = Duration::from_secs(1);
 
 /// Asks all questions of a sandbox at the terminal, until the sandbox or standard input has ended.
-pub async fn answer_all(sandbox: &Sandbox, questions: &Questions, by: &str) {
+///
+/// # Errors
+/// If the sandbox's process does not answer.
+pub async fn answer_all(sandbox: &Sandbox, questions: &Questions, by: &str) -> Result<(), Error> {
     let mut lines = lines();
     let mut waiting: VecDeque<Question> = VecDeque::new();
     let mut answerable = Instant::now();
     loop {
         tokio::select! {
-            event = questions.next() => match event {
+            event = questions.next() => match event? {
                 Some(QuestionEvent::Asked(question)) => {
                     waiting.push_back(question);
                     if waiting.len() == 1 {
@@ -41,10 +44,10 @@ pub async fn answer_all(sandbox: &Sandbox, questions: &Questions, by: &str) {
                     }
                 }
                 Some(_) => {}
-                None => return,
+                None => return Ok(()),
             },
             line = lines.recv() => {
-                let Some((read, line)) = line else { return };
+                let Some((read, line)) = line else { return Ok(()) };
                 let Some(question) = waiting.front().cloned() else { continue };
                 // A line that was typed for another question answers none.
                 let Some(answer) = answer(&line).filter(|_| read >= answerable) else {
@@ -73,8 +76,12 @@ async fn give(sandbox: &Sandbox, question: Question, answer: QuestionAnswer) {
 /// Shows the first of the questions that wait.
 fn prompt(waiting: &VecDeque<Question>) {
     if let Some(question) = waiting.front() {
+        let prompt = match question.kind.as_str() {
+            "read" | "change" => "Allow it?",
+            _ => "Let it in?",
+        };
         let question = asked(question);
-        output::notice(&format!("question {question}\nLet it in? [y/N/always]"));
+        output::notice(&format!("question {question}\n{prompt} [y/N/always]"));
     }
 }
 

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import {
   Msb,
+  type Answering,
   type Diff,
   type FileInfo,
   type Job,
@@ -19,6 +20,7 @@ import {
   type Output,
   type Process,
   type Question,
+  type QuestionAnswer,
   type RuleState,
   type Sandbox,
 } from "msb-sdk";
@@ -364,14 +366,40 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
   },
   ask: async (step, stage) => {
     const sandbox = stage.sandbox(step);
+    const listeners = (step["listeners"] as number | undefined) ?? 1;
     const asked: Question[] = [];
-    const answering = await sandbox.onAsk((question) => {
+    const onAsk = (question: Question): QuestionAnswer => {
       asked.push(question);
-      return step["answer"] === "allow";
-    });
+      if (step["answer"] === "fail") {
+        throw new Error("the function fails");
+      }
+      return step["answer"] === "always" ? "always" : step["answer"] === "allow";
+    };
+    const answering: Answering[] = [];
+    for (let number = 0; number < listeners; number += 1) {
+      answering.push(await sandbox.onAsk(onAsk));
+    }
     const output = await sandbox.exec(["msb-ask", step["path"] as string, step["reason"] as string]);
-    await answering.close();
-    return { subject: asked[0]?.subject, reason: asked[0]?.reason, exit_code: output.exitCode };
+    // The process goes on with the first answer, whether the others were called by then or not.
+    for (const end = Date.now() + 20_000; asked.length < listeners && Date.now() < end; ) {
+      await sleep(50);
+    }
+    let failed = false;
+    for (const one of answering) {
+      if (step["answer"] === "fail") {
+        await one.ended.catch(() => {
+          failed = true;
+        });
+      }
+      await one.close();
+    }
+    return {
+      subject: asked[0]?.subject,
+      reason: asked[0]?.reason,
+      calls: asked.length,
+      failed,
+      exit_code: output.exitCode,
+    };
   },
   commit: async (step, stage) => {
     const options = { message: step["message"] as string | undefined, changes: step["changes"] as string[] | undefined };

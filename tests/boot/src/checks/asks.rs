@@ -11,6 +11,7 @@ use test_support::{TestEnv, expect_code, finish, schema, spawn};
 
 use super::durability::remove;
 use super::host_directory::HostDirectory;
+use super::listener::Listener;
 
 const NAME: &str = "checks-asks";
 const FORK: &str = "checks-asks-fork";
@@ -73,7 +74,7 @@ fn unheard(env: &TestEnv) -> Result<()> {
 /// Checks that an allowed file is let in and is no change, that a denied one stays hidden, and that a process
 /// that floods the socket does not keep others from asking.
 fn heard(env: &TestEnv) -> Result<()> {
-    let mut listener = Listener::new(env)?;
+    let mut listener = Listener::new(env, NAME)?;
     let flood = spawn(env.msb().args(["exec", "-i", NAME, "python3", "-u", "-"]))?;
     let mut flood = Flood::begin(flood)?;
     let script = "cd /work/src && msb-ask ../.env 'the tests need it' && cat ../.env";
@@ -123,6 +124,20 @@ fn let_in_by_a_rule(env: &TestEnv, project: &Path) -> Result<()> {
         output(env, &["allow", NAME, "/work/sealed"])?.is_empty(),
         "twice"
     );
+    completed_after_an_interruption(env)
+}
+
+/// Checks that files that were copied in before their image was published are let in by the next command.
+fn completed_after_an_interruption(env: &TestEnv) -> Result<()> {
+    let id = output(env, &["inspect", "--format", "{{.id}}", NAME])?;
+    let images = env.home().join("sandboxes").join(id.trim()).join("let-in");
+    let images = fs::read_dir(images)?.map(|entry| Ok(entry?.path()));
+    let images = images.collect::<Result<Vec<_>>>()?;
+    fs::remove_file(images.iter().max().context("no image")?)?;
+    ensure!(!diff(env)?.is_empty(), "the sandbox made no files");
+    let printed = output(env, &["allow", NAME, "/work/sealed"])?;
+    ensure!(printed == "/work/sealed/deep/inner\n", "{printed}");
+    ensure!(diff(env)?.is_empty(), "{}", diff(env)?);
     Ok(())
 }
 
@@ -199,54 +214,16 @@ fn recorded(env: &TestEnv) -> Result<()> {
         ensure!(text.contains(part), "{part}: {text}");
     }
     let lines = output(env, &["logs", "--source", "asks", "--format", "json", NAME])?;
+    let mut allowed = Vec::new();
     for line in lines.lines() {
         schema::judge("logs-asks", line)?;
-    }
-    Ok(())
-}
-
-/// `msb asks --format json`, which listens.
-struct Listener {
-    child: Child,
-    lines: BufReader<std::process::ChildStdout>,
-}
-
-impl Listener {
-    fn new(env: &TestEnv) -> Result<Self> {
-        let mut child = spawn(env.msb().args(["asks", "--format", "json", NAME]))?;
-        let output = child.stdout.take().context("no pipe")?;
-        let mut listener = Self {
-            child,
-            lines: BufReader::new(output),
-        };
-        let event = listener.next()?;
-        ensure!(event["event"] == "listening", "{event}");
-        Ok(listener)
-    }
-
-    fn next(&mut self) -> Result<Value> {
-        let mut line = String::new();
-        self.lines.read_line(&mut line)?;
-        ensure!(!line.is_empty(), "the listener has ended");
-        schema::judge("asks", &line)?;
-        Ok(serde_json::from_str(&line)?)
-    }
-
-    /// Waits until a process asks for a path. Returns the question's number.
-    fn asked(&mut self, path: &str) -> Result<u64> {
-        loop {
-            let event = self.next()?;
-            if event["event"] == "asked" && event["subject"] == path {
-                return event["id"].as_u64().context("no number");
-            }
+        let record: Value = serde_json::from_str(line)?;
+        if record["verdict"] == "allow" && record["subject"] == "/work/.env" {
+            allowed.push(record["reason"].clone());
         }
     }
-
-    fn end(mut self) -> Result<()> {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
-    }
+    ensure!(allowed == ["the tests need it"], "{allowed:?}");
+    Ok(())
 }
 
 /// The process that floods the socket.
@@ -275,12 +252,12 @@ fn diff(env: &TestEnv) -> Result<String> {
     output(env, &["diff", NAME, "--", "/work"])
 }
 
-fn output(env: &TestEnv, words: &[&str]) -> Result<String> {
+pub(super) fn output(env: &TestEnv, words: &[&str]) -> Result<String> {
     let output = msb(env, words)?;
     expect_code(&output, 0)?;
     Ok(String::from_utf8(output.stdout)?)
 }
 
-fn msb(env: &TestEnv, words: &[&str]) -> Result<Output> {
+pub(super) fn msb(env: &TestEnv, words: &[&str]) -> Result<Output> {
     Ok(env.msb().args(words).output()?)
 }

@@ -19,6 +19,7 @@ mod keeping;
 mod kernel_settings;
 mod kernels;
 mod lifecycle;
+mod listener;
 mod live_snapshots;
 mod merging;
 mod mounts;
@@ -34,6 +35,7 @@ mod resources;
 mod rollback;
 mod root_disk;
 mod run_and_tmp;
+mod share_asks;
 mod share_rules;
 mod silence;
 mod snapshots;
@@ -117,6 +119,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "rules of a host directory hold for root in the guest",
         share_rules::hold,
+    ),
+    (
+        "a shared file is asked for while the share goes on",
+        share_asks::answered,
     ),
     (
         "what the host does in a directory is seen beside it",
@@ -318,6 +324,10 @@ const OF_DISK: &[Check] = &[
     (
         "a native root has the image's files, and one changed byte takes few blocks",
         native_root::booted,
+    ),
+    (
+        "a native root has staged directories",
+        native_root::has_staged_directories,
     ),
 ];
 

@@ -1,16 +1,23 @@
 //! The steps that compare the disks of sandboxes, take changes back, and put them elsewhere.
 
-use anyhow::{Context as _, Result};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
 use msb_sdk::{
     Applied, AppliedDirectory, ApplyChoice, ApplyOptions, CommitOptions, Diff, DiffOptions,
-    DiscardOptions, DiscardedChange, Msb, PatchLines, QuestionAnswer, QuestionEvent, RuleState,
-    Sandbox, Text,
+    DiscardOptions, DiscardedChange, Msb, PatchLines, Question, QuestionAnswer, RuleState, Sandbox,
+    Text,
 };
 use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::data::bytes;
 use super::expectation::{Fields, plain};
 use super::steps::{StepError, text, word};
+
+/// The time within which each listener hears of a question.
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Compares a sandbox with its image.
 pub(super) async fn of_sandbox(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
@@ -50,29 +57,46 @@ pub(super) async fn allow(sandbox: &Sandbox, step: &Value) -> Result<Fields, Ste
     ]))
 }
 
-/// Asks for a path as a process of the guest, and answers.
+/// Asks for a path as a process of the guest, and answers by functions: one for each listener.
 pub(super) async fn ask(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
-    let answer = if step["answer"] == "allow" {
-        QuestionAnswer::allow()
-    } else {
-        QuestionAnswer::deny()
-    };
-    let questions = sandbox.questions().await?;
-    let answered = async {
-        while let Some(event) = questions.next().await {
-            if let QuestionEvent::Asked(question) = event {
-                sandbox.answer(question.clone(), answer).await?;
-                return Ok(question);
+    let listeners = step["listeners"].as_u64().unwrap_or(1);
+    let (sender, mut calls) = mpsc::unbounded_channel();
+    let mut answering = Vec::new();
+    for _ in 0..listeners {
+        let (sender, answer) = (sender.clone(), step["answer"].clone());
+        let on_ask = move |question: &Question| {
+            // The receiver lives as long as the listeners.
+            let _ = sender.send(question.clone());
+            match answer.as_str() {
+                Some("allow") => QuestionAnswer::allow(),
+                Some("always") => QuestionAnswer::allow().always(),
+                Some("deny") => QuestionAnswer::deny(),
+                other => panic!("the function fails: {other:?}"),
             }
-        }
-        Err(StepError::Other(anyhow::anyhow!("the sandbox has ended")))
-    };
+        };
+        answering.push(sandbox.on_ask(on_ask).await?);
+    }
     let words = ["msb-ask", word(step, "path")?, word(step, "reason")?];
-    let asking = async { Ok(sandbox.exec(words).await?) };
-    let (question, output) = tokio::try_join!(answered, asking)?;
+    let output = sandbox.exec(words).await?;
+    // The process goes on with the first answer, whether the others were called by then or not.
+    let mut asked = Vec::new();
+    for _ in 0..listeners {
+        let call = timeout(CALL_TIMEOUT, calls.recv()).await;
+        let call = call.map_err(|_| anyhow!("a listener was not called"))?;
+        asked.extend(call);
+    }
+    let mut has_failed = false;
+    for answering in answering {
+        if step["answer"] == "fail" {
+            has_failed |= tokio::spawn(answering.ended()).await.is_err();
+        }
+    }
+    let question = asked.first().context("no function was called")?;
     Ok(Fields::from([
-        ("subject", plain(question.subject)),
-        ("reason", plain(question.reason)),
+        ("subject", plain(question.subject.clone())),
+        ("reason", plain(question.reason.clone())),
+        ("calls", plain(asked.len())),
+        ("failed", plain(has_failed)),
         ("exit_code", plain(output.exit_code)),
     ]))
 }

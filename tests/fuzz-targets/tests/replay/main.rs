@@ -39,6 +39,7 @@ targets! {
     manifest: 5000,
     sandbox_disk: 2000,
     snapshot_file: 5000,
+    staged_disk: 1000,
     tar_layer: 5000,
     vmdk_descriptor: 5000,
 }

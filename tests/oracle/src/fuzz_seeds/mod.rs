@@ -31,6 +31,7 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("agent_frames", frames()),
         ("sandbox_disk", disks()),
         ("snapshot_file", snapshots()?),
+        ("staged_disk", staged_disks()),
     ] {
         let directory = corpus.join(target);
         fs::create_dir_all(&directory)?;
@@ -140,6 +141,18 @@ fn disks() -> Vec<(String, Vec<u8>)> {
     let block = |seed: u8, number: u8| Sha256::digest([seed, number]);
     let disk = |seed| {
         let bytes: Vec<u8> = (0..20).flat_map(|number| block(seed, number)).collect();
+        (format!("random-{seed}"), bytes)
+    };
+    (0..16).map(disk).collect()
+}
+
+/// Returns inputs that choose the files of a disk with staged directories at random: from two blocks of bytes on,
+/// because the more files there are, the more often a disk is refused.
+fn staged_disks() -> Vec<(String, Vec<u8>)> {
+    let block = |seed: u8, number: u8| Sha256::digest([b's', seed, number]);
+    let disk = |seed| {
+        let blocks = 2 + seed;
+        let bytes: Vec<u8> = (0..blocks).flat_map(|number| block(seed, number)).collect();
         (format!("random-{seed}"), bytes)
     };
     (0..16).map(disk).collect()

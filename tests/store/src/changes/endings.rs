@@ -74,6 +74,7 @@ pub(super) fn fill_disk(env: &TestEnv, amounts: u32) -> Result<String> {
         let name = operation.name;
         disk.resize("1g")?;
         let undisturbed = operation.undisturbed(&world).context(name)?;
+        deny_syncs_at_once(&world, &operation, &undisturbed).context(name)?;
         let mut full = 0;
         for amount in 0..amounts {
             let free_kib = operation.needs_kib * u64::from(amount) / u64::from(amounts);
@@ -99,6 +100,25 @@ pub(super) fn fill_disk(env: &TestEnv, amounts: u32) -> Result<String> {
         figures.push(format!("{name} {amounts} ({full} full)"));
     }
     Ok(figures.join(", "))
+}
+
+/// Answers each sync of a whole filesystem with an error, which the command has to report.
+fn deny_syncs_at_once(
+    world: &World,
+    operation: &Operation,
+    undisturbed: &Undisturbed,
+) -> Result<()> {
+    let mut denied = 0;
+    let steps = undisturbed.steps.iter();
+    for step in steps.filter(|step| step.is_sync_at_once()) {
+        let outcome = end_at(world, operation, undisturbed, step, Ending::Full);
+        denied += u32::from(outcome.with_context(|| format!("at {step:?}"))?.is_some());
+    }
+    ensure!(
+        operation.syncs_at_once == (denied > 0),
+        "{denied} syncs of the whole filesystem were denied"
+    );
+    Ok(())
 }
 
 /// Returns true if the command was killed at the step, and false if it never came to it, or was killed at another

@@ -1,6 +1,6 @@
-//! `apply`, `restage`, `discard`, `commit`, `save`, `push`, snapshots, rollbacks, undos and native roots, killed and
-//! denied room at every step: each call that changes a file of the test, or sends to the registry. What an
-//! operation changes is then old or new, the same command succeeds, and nothing is left over.
+//! `apply`, also with a discard, `restage`, `discard`, `commit`, `save`, `push`, snapshots, rollbacks, undos and
+//! native roots, killed and denied room at every step: each call that changes a file of the test, or sends to the
+//! registry. What an operation changes is then old or new, the same command succeeds, and nothing is left over.
 
 mod endings;
 mod observe;

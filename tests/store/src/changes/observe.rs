@@ -8,11 +8,12 @@ use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, SNAPPED, STAGED, World};
+use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, STAGED, World};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
-    let names = ["same", "edited", "removed", "linked", "sub", "sub/added"];
+    let mut names = vec!["same", "edited", "removed", "linked", "sub", "sub/added"];
+    names.extend(MANY);
     files_below(world, "project", &names)
 }
 
@@ -42,6 +43,13 @@ pub(super) fn changes(world: &World) -> Result<Vec<String>> {
 /// Returns the changes of the sandbox to its staged directory: one of them is none once the host's change is staged.
 pub(super) fn staged_changes(world: &World) -> Result<Vec<String>> {
     lines(world, &["diff", STAGED])
+}
+
+/// Returns the files of the staged directory, and the changes of the sandbox to it.
+pub(super) fn repository_and_changes(world: &World) -> Result<Vec<String>> {
+    let mut found = repository_files(world)?;
+    found.extend(staged_changes(world)?);
+    Ok(found)
 }
 
 /// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.

@@ -7,8 +7,8 @@ use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::observe::{
     changes, changes_since_snapshots, commanded, committed_image, forks, merged, project_files,
-    pushed_image, repository_files, saved_archive, saved_layout, snapped, snapshots,
-    staged_changes,
+    pushed_image, repository_and_changes, repository_files, saved_archive, saved_layout, snapped,
+    snapshots, staged_changes,
 };
 use super::step::{NAMES, Step, steps};
 use super::world::{
@@ -25,6 +25,8 @@ pub(super) struct Operation {
     by_line: bool,
     /// True if the command refuses to run when it is done already.
     pub(super) is_once: bool,
+    /// True if the command syncs all of its new files at once, where the filesystem can.
+    pub(super) syncs_at_once: bool,
     /// The most space that the command needs, in KiB; 0 if it needs none.
     pub(super) needs_kib: u64,
 }
@@ -59,6 +61,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         observe,
         by_line: false,
         is_once: false,
+        syncs_at_once: false,
         needs_kib,
     };
     let apply = [
@@ -79,7 +82,8 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
     vec![
         Operation {
             by_line: true,
-            ..operation("apply", &apply, project_files, 250)
+            syncs_at_once: true,
+            ..operation("apply", &apply, project_files, 400)
         },
         Operation {
             by_line: true,
@@ -90,8 +94,18 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
                 250,
             )
         },
+        // The changes are discarded when all files have them.
+        Operation {
+            by_line: true,
+            ..operation(
+                "apply and discard",
+                &["apply", "--then-discard", STAGED],
+                repository_and_changes,
+                600,
+            )
+        },
         operation("restage", &["restage", STAGED], staged_changes, 500),
-        operation("discard", &["discard", CHANGED, "/etc"], changes, 500),
+        operation("discard", &["discard", CHANGED, "/etc"], changes, 600),
         operation(
             "discard with snapshots",
             &["discard", SNAPPED, "/"],
@@ -102,7 +116,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             "commit",
             &["commit", CHANGED, COMMITTED],
             committed_image,
-            500,
+            600,
         ),
         operation("save", &["save", "-o", &archive, IMAGE], saved_archive, 100),
         Operation {

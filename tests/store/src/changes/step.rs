@@ -4,8 +4,8 @@ use super::super::system_calls::{Call, Effect, Fault};
 
 /// The calls that may change something, between commas. `openat` does if it creates.
 pub(super) const NAMES: &str = "openat,write,pwrite64,writev,pwritev,sendto,sendmsg,fsync,fdatasync,\
-    ftruncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mkdir,mkdirat,\
-    unlink,unlinkat,rmdir,mknodat,chmod,fchmod,fchmodat,chown,fchown,fchownat,utimensat,setxattr,\
+    syncfs,ftruncate,fallocate,rename,renameat,renameat2,link,linkat,symlink,symlinkat,mkdir,\
+    mkdirat,unlink,unlinkat,rmdir,mknodat,chmod,fchmod,fchmodat,chown,fchown,fchownat,utimensat,setxattr,\
     fsetxattr,lsetxattr,removexattr,fremovexattr,copy_file_range";
 
 /// Starts of the names of unfinished files, which are other ones each time.
@@ -44,6 +44,11 @@ impl Step {
     /// Returns true if the process was killed in a call that may be this step.
     pub(super) fn is_cut_short(&self, call: &Call, root: &Path) -> bool {
         call.name == self.call && call.text.ends_with("= ?") && changes(call, root)
+    }
+
+    /// Returns true for a sync of a whole filesystem.
+    pub(super) fn is_sync_at_once(&self) -> bool {
+        self.call == "syncfs"
     }
 
     pub(super) fn fault(&self, effect: Effect) -> Fault {
@@ -173,6 +178,7 @@ mod tests {
             call("1", "fsync", 1, "fsync(3</r/.new-x>) = 0"),
             call("1", "rename", 1, "rename(\"/r/.new-x\", \"/r/b\") = 0"),
             call("2", "fsync", 1, "fsync(3</r/.new-y>) = 0"),
+            call("2", "syncfs", 1, "syncfs(3</r/.msb-apply-0>) = 0"),
             call("2", "write", 1, "write(5<socket:[7]>, \"\"..., 9) = 9"),
             call("2", "write", 2, "write(1<pipe:[7]>, \"\"..., 9) = 9"),
             call("2", "mkdir", 1, "mkdir(\"/r\") = -1 EEXIST"),
@@ -203,6 +209,7 @@ mod tests {
             step("openat", Some("/r/a"), 2),
             step("fsync", None, 1),
             step("rename", None, 1),
+            step("syncfs", None, 1),
             step("write", None, 1),
             step("rename", Some("/r/d.new"), 1),
             step("openat", Some("/r/d"), 1),
@@ -210,6 +217,6 @@ mod tests {
             step("unlink", None, 1),
             step("fchmod", None, 1),
         ];
-        assert_eq!((&steps[..], count), (&expected[..], 11));
+        assert_eq!((&steps[..], count), (&expected[..], 12));
     }
 }

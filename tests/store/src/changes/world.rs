@@ -19,6 +19,8 @@ pub(super) const COMMITTED: &str = "app:2";
 /// The sandbox with changes, and the one that has the project as it was before.
 pub(super) const CHANGED: &str = "agent";
 pub(super) const BEFORE: &str = "before";
+/// Files that the sandbox with changes added: with them, `apply` makes more changes than it syncs one by one.
+pub(super) const MANY: [&str; 5] = ["many/1", "many/2", "many/3", "many/4", "many/5"];
 /// The sandbox that has a snapshot, and was changed since.
 pub(super) const SNAPPED: &str = "snapped";
 /// The sandbox with a command that has a snapshot before it, and made changes since.
@@ -208,10 +210,9 @@ impl World {
         fs::remove_dir_all(layout)?;
         succeed(&mut self.command(&["tag", IMAGE, COMMITTED]))?;
         self.make_project("old", &[("same", "1"), ("edited", "2"), ("removed", "3")])?;
-        self.make_project(
-            "new",
-            &[("same", "1"), ("edited", "two"), ("sub/added", "4")],
-        )?;
+        let mut files = vec![("same", "1"), ("edited", "two"), ("sub/added", "4")];
+        files.extend(MANY.map(|path| (path, "5")));
+        self.make_project("new", &files)?;
         fs::hard_link(self.root.join("new/edited"), self.root.join("new/linked"))?;
         self.create(BEFORE, "old", &[])?;
         self.create(

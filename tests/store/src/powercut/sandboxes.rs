@@ -83,15 +83,13 @@ impl Sandboxes<'_> {
     fn has_kept(&self, sandbox: &Listed, raw: &Path, shown: &[(&str, Listing)]) -> Result<bool> {
         quiet(Command::new("e2fsck").arg("-fn").arg(raw))?;
         let mount = Mount::new(raw, self.work.join("upper"), "loop")?;
-        let mut root = mount.target.clone();
+        let root = mount.target.join("upper");
+        ensure!(root.is_dir(), "the upper is empty");
         if sandbox.has_native_root {
             for (directory, files) in shown {
                 let difference = difference(files, &list(&root.join(directory))?);
                 ensure!(difference.is_none(), "{directory}: {difference:?}");
             }
-        } else {
-            root.push("upper");
-            ensure!(root.is_dir(), "the upper is empty");
         }
         let path = root.join(KEPT);
         if !path.exists() {

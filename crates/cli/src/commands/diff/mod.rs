@@ -91,6 +91,9 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             context.handle(sandbox).await?.diff(options).await?
         }
     };
+    if arguments.paths.is_empty() && !diff.has_root() && !context.quiet {
+        output::notice("only the staged directories were compared: a native root cannot be");
+    }
     if arguments.stat {
         print_stat(&diff).await
     } else if arguments.patch {

@@ -102,3 +102,45 @@ fn a_source_behind_a_symlink_is_the_directory_of_its_creation() {
     let expected = one.canonicalize().expect("there");
     assert_eq!(found, [("/work".to_owned(), expected)]);
 }
+
+#[test]
+fn a_commit_says_once_that_staged_directories_are_left_out() {
+    let home = home();
+    let (one, two) = (directory(&home, "one"), directory(&home, "two"));
+    let (first, second) = (staged(&one, "/work:staged"), staged(&two, "/other:staged"));
+    let words = ["create", "--name", "agent", "-v", &first];
+    printed(&home, &[&words[..], &["-v", &second, "app:1"]].concat());
+    let said = home.msb(&["commit", "agent", "new:1"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let notice = "msb: the staged directories /work, /other are left out\n";
+    assert_eq!(said.stderr, notice);
+    let said = home.msb(&["commit", "-q", "agent", "new:2"]);
+    assert_eq!((said.code, &said.stderr[..]), (Some(0), ""));
+    printed(&home, &["create", "--name", "plain", "app:1"]);
+    assert_eq!(home.msb(&["commit", "plain", "new:3"]).stderr, "");
+}
+
+#[test]
+fn a_prune_removes_what_a_killed_process_left_of_a_staged_directory() {
+    let home = home();
+    let mount = staged(&directory(&home, "one"), "/work:staged");
+    printed(&home, &["create", "--name", "agent", "-v", &mount, "app:1"]);
+    let images = home.path().join("home/staged");
+    let (left, written) = (
+        images.join(".msb-save-AbC123"),
+        images.join(".msb-save-DeF456"),
+    );
+    fs::write(&left, "left").expect("written");
+    fs::write(&written, "being written").expect("written");
+    let lock = fs::File::open(&written).expect("opened");
+    lock.lock().expect("locked");
+    let removed = |words: &[&str]| -> u64 {
+        let json: Value = serde_json::from_str(&printed(&home, words)).expect("JSON");
+        json["left_overs"].as_u64().expect("a number")
+    };
+    assert_eq!(removed(&["prune", "--dry-run", "--format", "json"]), 1);
+    assert!(left.exists());
+    assert_eq!(removed(&["prune", "--format", "json"]), 1);
+    assert!(!left.exists() && written.exists());
+    assert_eq!(printed(&home, &["fs", "cat", "agent", "/work/file"]), "one");
+}

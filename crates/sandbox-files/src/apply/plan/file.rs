@@ -61,6 +61,9 @@ impl<S: HostSource> Planner<'_, S> {
             // their own.
             (true, Some(Wanted::New)) if host.stat.st_nlink > 1 => {
                 self.write(new, HostAction::Change, state, true);
+                if let Some(step) = self.plan.steps.last_mut() {
+                    step.keeps_content = true;
+                }
             }
             (true, Some(Wanted::New)) => {
                 self.step(new, HostAction::ChangeAttributes, state, true);
@@ -132,6 +135,7 @@ impl<S: HostSource> Planner<'_, S> {
             new: None,
             text: None,
             is_merge: false,
+            keeps_content: false,
             host: None,
             hard_link: None,
             has_new_attributes: false,

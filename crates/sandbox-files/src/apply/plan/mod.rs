@@ -1,7 +1,8 @@
 mod file;
+mod folding;
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use fstree::{FileKind, InodeId};
 use path_rules::repository;
@@ -47,6 +48,8 @@ struct Planner<'a, S> {
     /// The path of the last change that replaces a file by another kind of file, or that
     /// conflicts. Of what is below it the host has nothing to compare, or nothing that matters.
     above: Option<(Vec<u8>, Above)>,
+    /// The paths of new files whose names are one with another name on the host, which is the value.
+    collisions: HashMap<Vec<u8>, Vec<u8>>,
     /// The path of the last removal that is a step of its own. Those below it are a part of it.
     removed: Option<Vec<u8>>,
 }
@@ -66,6 +69,18 @@ impl Plan {
         changes: &[Change],
         directory: &HostDirectory,
         options: &ApplyOptions,
+    ) -> Result<Self, ApplyError> {
+        let ignores_case = |path: &[u8]| folding::ignores_case(directory, path);
+        Self::with_case((old, new), changes, directory, options, ignores_case)
+    }
+
+    /// Returns a plan for a host whose directories ignore case as `ignores_case` says.
+    pub(super) fn with_case<S: HostSource>(
+        (old, new): (&S, &S),
+        changes: &[Change],
+        directory: &HostDirectory,
+        options: &ApplyOptions,
+        ignores_case: impl FnMut(&[u8]) -> Result<bool, ApplyError>,
     ) -> Result<Self, ApplyError> {
         let from = trimmed(&options.from);
         let is_directory = |side: &S| {
@@ -89,6 +104,7 @@ impl Plan {
             from: &from,
             plan: Self::default(),
             above: None,
+            collisions: HashMap::new(),
             removed: None,
         };
         let (mut changes, left_out) = without_repositories((old, new), changes, &from, options);
@@ -98,6 +114,7 @@ impl Plan {
         if let Some(gate) = &gate {
             planner.keep_back(gate, changes.to_mut());
         }
+        planner.collisions = folding::collisions((old, new), &changes, &from, ignores_case)?;
         for change in &*changes {
             let path = relative(&change.path, &from);
             // The host's directory itself stays as it is.
@@ -213,6 +230,10 @@ impl<S: HostSource> Planner<'_, S> {
             self.conflict(path, ConflictReason::ReservedName);
             return Ok(());
         }
+        if let Some(other) = self.collisions.remove(path) {
+            self.conflict(path, ConflictReason::SameName { other });
+            return Ok(());
+        }
         match change.new {
             None => self.remove(path, change, above == Some(Above::NewFile)),
             Some(id) => {
@@ -281,6 +302,7 @@ impl<S: HostSource> Planner<'_, S> {
             new: None,
             text: None,
             is_merge: false,
+            keeps_content: false,
             host: (!host.is_directory()).then(|| host.state()),
             hard_link: None,
             has_new_attributes: false,
@@ -338,6 +360,7 @@ impl<S: HostSource> Planner<'_, S> {
             new: Some(new.id),
             text: None,
             is_merge: false,
+            keeps_content: false,
             host,
             hard_link: None,
             has_new_attributes,

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
 use fstree::Name;
 use tree_diff::InMemory;
 
-use super::super::host_directory::HostDirectory;
-use super::super::{ApplyOptions, ConflictReason};
+use super::super::host_directory::{HostDirectory, is_unfinished};
+use super::super::write::{Written, run_all};
+use super::super::{ApplyError, ApplyOptions, ConflictReason};
 use super::{Failed, apply, mode, plan, run, set_metadata, set_mode, temporary, tree, write_tree};
 
 /// The tests of owners take root.
@@ -104,6 +106,65 @@ fn directories_keep_the_hosts_setgid_bit() {
     apply(&old, &new, host.path(), "").expect("applied");
     assert_eq!(mode(host.path().join("d")), 0o2775);
     assert_eq!(mode(host.path().join("d/new")), 0o2755);
+}
+
+/// Returns the paths of the new files in a directory that wait for their places.
+fn waiting(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("listed");
+    let entries = entries.map(|entry| entry.expect("an entry"));
+    let waiting = entries.filter(|entry| is_unfinished(entry.file_name().as_encoded_bytes()));
+    waiting.map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn only_their_owner_can_read_new_files_before_they_have_their_places() {
+    let host = temporary();
+    write_tree(&[("x", "!2")], host.path());
+    let many: Vec<String> = (0..12).map(|number| format!("many/{number}")).collect();
+    for more in [&many[..0], &many[..]] {
+        let mut files = vec![("a", "1"), ("d/b", "2"), ("x", "!3")];
+        files.extend(more.iter().map(|path| (&path[..], "4")));
+        let mut files = tree(&files);
+        set_metadata(&mut files, "d", |metadata| metadata.mode = 0o700);
+        let (old, new) = (InMemory(tree(&[("x", "!2")])), InMemory(files));
+        let directory = HostDirectory::open(host.path()).expect("open");
+        let options = ApplyOptions::default();
+        let plan = plan((&old, &new), &directory, &options);
+        let written = Written::new((&old, &new), &directory, &options, &plan).expect("written");
+        // No directory exists yet, so all are in the same one.
+        let modes: Vec<u32> = waiting(host.path()).iter().map(mode).collect();
+        assert_eq!(modes, vec![0o600; 3 + more.len()]);
+        run_all(std::iter::once(Ok(written))).expect("finished");
+        let mode = |name: &str| mode(host.path().join(name));
+        assert_eq!((mode("a"), mode("d/b"), mode("x")), (0o644, 0o644, 0o755));
+        assert!(waiting(host.path()).is_empty());
+        for name in ["a", "d/b"] {
+            fs::remove_file(host.path().join(name)).expect("removed");
+        }
+        fs::remove_dir(host.path().join("d")).expect("removed");
+        write_tree(&[("x", "!2")], host.path());
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_one_that_waits_is_left_as_it_is() {
+    let host = temporary();
+    write_tree(&[("mine", "1")], host.path());
+    let path = host.path().join("mine");
+    set_mode(&path, 0o600);
+    let (old, new) = (InMemory(tree(&[])), InMemory(tree(&[("a", "!2")])));
+    let directory = HostDirectory::open(host.path()).expect("open");
+    let options = ApplyOptions::default();
+    let plan = plan((&old, &new), &directory, &options);
+    let written = Written::new((&old, &new), &directory, &options, &plan).expect("written");
+    for name in waiting(host.path()) {
+        fs::remove_file(&name).expect("removed");
+        fs::hard_link(&path, &name).expect("linked");
+    }
+    let failed = written.finish().expect_err("another file");
+    assert!(matches!(failed, ApplyError::Changed { .. }), "{failed:?}");
+    assert_eq!(mode(&path), 0o600);
+    assert!(!host.path().join("a").exists());
 }
 
 #[test]

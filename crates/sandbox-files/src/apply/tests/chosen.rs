@@ -6,13 +6,13 @@ use std::path::Path;
 
 use tree_diff::{InMemory, Scope, Unrelated, compare};
 
-use super::super::choice::{Choice, Choices, Choosing};
+use super::super::choice::{Choice, Choices, Choosing, settle_all};
 use super::super::host_directory::HostDirectory;
 use super::super::plan::Plan;
 use super::super::write::{Written, run_all};
 use super::super::{ApplyError, ApplyOptions, ConflictReason, check};
 use super::editing::Editing;
-use super::{Files, read_tree, run, temporary, tree, write_tree};
+use super::{Files, mode, read_tree, run, set_metadata, temporary, tree, write_tree};
 
 /// A tree by path, in the form of [`tree`].
 type Model = BTreeMap<String, String>;
@@ -46,7 +46,8 @@ fn chosen(
         let choice = choose(&path);
         choosing.choices.add(step, choice);
     }
-    choosing.settle()?;
+    let mut left_bytes = usize::MAX;
+    choosing.settle(&mut left_bytes)?;
     if plan.conflicts.is_empty() {
         run((&old, &new), &host, &options, &plan)?;
     }
@@ -219,6 +220,87 @@ fn a_whole_change_is_merged_too_and_binary_files_conflict() {
     write_tree(&[("b", "3\0")], host.path());
     let plan = chosen(&old, &new, host.path(), &mut |_| Choice::Nothing).expect("planned");
     assert_eq!(plan.conflicts.len(), 1);
+}
+
+#[test]
+fn a_text_that_cannot_be_merged_is_a_conflict_unless_it_is_declined() {
+    let old = tree(&[("a", "1\n")]);
+    let mut other_mode = old.clone();
+    set_metadata(&mut other_mode, "a", |metadata| metadata.mode = 0o755);
+    for new in [tree(&[("a", "2\0")]), other_mode] {
+        let host = temporary();
+        write_tree(&[("a", "mine\n")], host.path());
+        let plan = chosen(&old, &new, host.path(), &mut |_| Choice::Whole).expect("planned");
+        let reasons: Vec<&ConflictReason> = plan.conflicts.iter().map(|one| &one.reason).collect();
+        assert_eq!(reasons, [&ConflictReason::Differs]);
+        let plan = chosen(&old, &new, host.path(), &mut |_| Choice::Nothing).expect("planned");
+        assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+        let text = fs::read_to_string(host.path().join("a")).expect("read");
+        assert_eq!(text, "mine\n");
+    }
+}
+
+#[test]
+fn a_text_that_the_host_has_keeps_all_its_lines_if_one_of_its_names_gets_a_mode() {
+    let changed = lines(&[(2, "two"), (20, "twenty")]);
+    let (old, mut new) = (tree(&[("a", &lines(&[]))]), tree(&[("a", &changed)]));
+    set_metadata(&mut new, "a", |metadata| metadata.mode = 0o755);
+    let host = temporary();
+    write_tree(&[("a", &changed)], host.path());
+    let (path, other) = (host.path().join("a"), host.path().join("b"));
+    fs::hard_link(&path, &other).expect("linked");
+    let part = Choice::Edits(vec![true, false]);
+    let refused = chosen(&old, &new, host.path(), &mut |_| part.clone());
+    assert!(
+        matches!(refused, Err(ApplyError::Choice { .. })),
+        "{refused:?}"
+    );
+    chosen(&old, &new, host.path(), &mut |_| Choice::Whole).expect("applied");
+    assert_eq!(fs::read_to_string(&path).expect("read"), changed);
+    assert_eq!((mode(&path), mode(&other)), (0o755, 0o644));
+}
+
+#[test]
+fn the_texts_of_all_directories_have_one_limit() {
+    let hosts = [temporary(), temporary()];
+    let new = lines(&[(2, "two"), (20, "twenty")]);
+    let (old, new) = (
+        InMemory(tree(&[("a", &lines(&[]))])),
+        InMemory(tree(&[("a", &new)])),
+    );
+    let mut directories = Vec::new();
+    for host in &hosts {
+        write_tree(&[("a", &lines(&[]))], host.path());
+        directories.push(HostDirectory::open(host.path()).expect("open"));
+    }
+    let options = ApplyOptions::default();
+    let settled = |texts_max_bytes| {
+        let plans = directories.iter();
+        let mut plans: Vec<Plan> = plans
+            .map(|directory| super::plan((&old, &new), directory, &options))
+            .collect();
+        let mut choices = [Choices::default(), Choices::default()];
+        for choices in &mut choices {
+            choices.add(0, Choice::Edits(vec![true, false]));
+        }
+        let all = plans.iter_mut().zip(&mut choices).zip(&directories);
+        let all = all.map(|((plan, choices), directory)| Choosing {
+            old: &old,
+            new: &new,
+            directory,
+            from: b"",
+            plan,
+            choices,
+        });
+        settle_all(all, texts_max_bytes)
+    };
+    let text_bytes = lines(&[(2, "two")]).len();
+    settled(2 * text_bytes).expect("there is room");
+    let refused = settled(2 * text_bytes - 1).expect_err("there is none");
+    assert!(
+        matches!(refused, (1, ApplyError::TooMuchText { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -118,3 +118,49 @@ fn a_linked_worktree_is_marked_as_git_reads_it() {
         .collect();
     assert_eq!(marked, ["wt/HEAD", "wt/commondir"]);
 }
+
+#[test]
+fn an_addition_under_a_hidden_name_stops_nothing_and_touches_no_file_of_the_host() {
+    let hidden = [(".env", "TOKEN=of-the-host"), ("target/build.o", "large")];
+    let project = temporary();
+    write_tree(&hidden, project.path());
+    let host = HostDirectory::open(project.path()).expect("opened");
+    let old = InMemory(tree(&[]));
+    let new = [
+        (".env", "own"),
+        ("target/build.o", "other"),
+        ("main.c", "1"),
+    ];
+    let new = InMemory(tree(&new));
+    let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
+    let mut rules = Rules::with_defaults();
+    let rule = "target=hide".parse().expect("a rule");
+    rules.push(rule).expect("room");
+    let mut options = ApplyOptions {
+        rules: Some(StagedRules {
+            target: Vec::new(),
+            rules,
+        }),
+        ..ApplyOptions::default()
+    };
+    let plan = Plan::new((&old, &new), &changes, &host, &options).expect("planned");
+    assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+    let refused: Vec<&str> = plan.refused.iter().map(|one| &one.rule[..]).collect();
+    assert_eq!(refused, [".env=hide", "target=hide"]);
+    run((&old, &new), &host, &options, &plan).expect("applied");
+    let expected = tree_with(&hidden, ("main.c", "1"));
+    assert_eq!(read_tree(project.path()), expected);
+    // With a yes it is compared with the host's file, as any other.
+    options.accepted = vec![b"/.env".to_vec()];
+    let plan = Plan::new((&old, &new), &changes, &host, &options).expect("planned");
+    assert_eq!(plan.conflicts.len(), 1, "{:?}", plan.conflicts);
+    assert_eq!(plan.conflicts[0].reason, ConflictReason::Exists);
+}
+
+/// Returns what [`read_tree`] finds of these files and another one.
+fn tree_with(files: &[(&str, &str)], other: (&str, &str)) -> Vec<(String, String)> {
+    let directory = temporary();
+    write_tree(files, directory.path());
+    write_tree(&[other], directory.path());
+    read_tree(directory.path())
+}

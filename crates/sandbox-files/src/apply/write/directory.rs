@@ -34,15 +34,14 @@ impl<S: HostSource> Writer<'_, S> {
     }
 
     /// Makes a directory with its attributes, which are all that the next run leaves as they are if
-    /// this one is killed. The caller can write to it.
+    /// this one is killed. The caller can write to it. Others cannot enter it before it has its owner.
     pub(super) fn add_directory(
         &mut self,
         parent: &OwnedFd,
         path: &[u8],
         id: InodeId,
     ) -> Result<(), ApplyError> {
-        let mode = u32::from(self.side.tree().inode(id).metadata.mode & 0o777);
-        match mkdirat(parent, split(path).1, Mode::from_raw_mode(mode | 0o700)) {
+        match mkdirat(parent, split(path).1, Mode::RWXU) {
             Err(Errno::EXIST) => Err(self.changed(path)),
             made => made.map_err(self.directory.failed("create", path)),
         }?;
@@ -72,8 +71,19 @@ impl<S: HostSource> Writer<'_, S> {
         Ok(metadata)
     }
 
-    /// Gives directories their attributes, and makes all names durable.
+    /// Returns the error of a sync of all new files.
+    pub(super) fn not_synced(&self, source: io::Error) -> ApplyError {
+        ApplyError::Host {
+            action: "sync the new files in",
+            path: self.directory.path_of(b""),
+            source,
+        }
+    }
+
+    /// Gives directories their attributes, and makes all attributes and names durable.
     pub(super) fn finish(self) -> Result<(), ApplyError> {
+        let synced = self.syncing.finish_attributes();
+        synced.map_err(|source| self.not_synced(source))?;
         for path in &self.touched {
             match self.directory.open_to_read(path) {
                 Ok(directory) => {

@@ -14,7 +14,7 @@ use super::comparison::Comparison;
 use super::host_directory::{Found, HostDirectory, HostFile, HostState, split};
 use super::path::relative;
 use super::syncing::Syncing;
-use super::unfinished::{Failure, NewFile, Unfinished, UnfinishedFiles};
+use super::unfinished::{Failure, FinalAttributes, NewFile, Unfinished, UnfinishedFiles};
 use super::{ApplyError, HostAction, HostSource, Step};
 pub(super) use written::{Written, run_all};
 
@@ -54,12 +54,43 @@ impl<S: HostSource> Writer<'_, S> {
             self.write(step)?;
         }
         let parent = self.parent(&step.path)?;
-        let (from, name) = self.unfinished.take(&step.path)?;
-        self.rename(Unfinished::of_name(&from, name), &parent, step)
+        let (from, waiting) = self.unfinished.take(&step.path)?;
+        let made = Unfinished::of_waiting(&from, waiting);
+        self.set_attributes(&made, &parent, (step, id))?;
+        self.rename(made, &parent, step)
+    }
+
+    /// Gives the new file of a step its attributes.
+    fn set_attributes(
+        &self,
+        made: &Unfinished<'_>,
+        parent: &OwnedFd,
+        (step, id): (&Step, InodeId),
+    ) -> Result<(), ApplyError> {
+        let stat = self.unchanged(parent, step)?;
+        let inode = self.side.tree().inode(id);
+        let mut metadata = inode.metadata.clone();
+        match &stat {
+            Some(stat) if !step.has_new_attributes => {
+                metadata.mode = Attributes::of_host(stat, self.keep_owner).mode;
+                (metadata.uid, metadata.gid) = (stat.st_uid, stat.st_gid);
+            }
+            _ => metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode,
+        }
+        let replaced = stat.filter(|_| !self.keep_owner);
+        let attributes = FinalAttributes {
+            file_type: inode.kind.file_type(),
+            metadata: &metadata,
+            keep_owner: self.keep_owner,
+            replaced_owner: replaced.map(|stat| (stat.st_uid, stat.st_gid)),
+        };
+        let set = made.set_attributes(&attributes, &self.syncing);
+        set.map_err(|failure| self.failed(step, failure))
     }
 
     /// Writes the new file of a step under another name, next to its place: in the nearest directory that
-    /// exists. Does nothing for a step that has none.
+    /// exists. Others than its owner cannot read it there, because its own directory may let fewer of them in. Does
+    /// nothing for a step that has none.
     fn write(&mut self, step: &Step) -> Result<(), ApplyError> {
         let Some(id) = step.new else {
             return Ok(());
@@ -70,31 +101,16 @@ impl<S: HostSource> Writer<'_, S> {
         }
         let above = split(&step.path).0;
         let (parent, nearest) = self.directory.open_nearest(above)?;
-        let stat = if nearest == above {
-            self.unchanged(&parent, step)?
-        } else {
-            None
-        };
-        let inode = self.side.tree().inode(id);
-        let mut metadata = inode.metadata.clone();
-        match &stat {
-            Some(stat) if !step.has_new_attributes => {
-                metadata.mode = Attributes::of_host(stat, self.keep_owner).mode;
-                (metadata.uid, metadata.gid) = (stat.st_uid, stat.st_gid);
-            }
-            _ => metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode,
+        if nearest == above {
+            self.unchanged(&parent, step)?;
         }
         let source = NewFile {
             side: self.side,
-            inode,
+            inode: self.side.tree().inode(id),
             text: step.text.as_deref(),
-            metadata: &metadata,
         };
-        let made = Unfinished::make(&parent, &source, self.keep_owner, &mut self.syncing);
+        let made = Unfinished::make(&parent, &source, &mut self.syncing);
         let made = made.map_err(|failure| self.failed(step, failure))?;
-        if let Some(stat) = stat.filter(|_| !self.keep_owner) {
-            made.take_owner((stat.st_uid, stat.st_gid));
-        }
         self.unfinished.add(&step.path, nearest, made);
         Ok(())
     }
@@ -237,6 +253,7 @@ impl<S: HostSource> Writer<'_, S> {
                 path: step.path.clone(),
                 source,
             },
+            Failure::Replaced => self.changed(&step.path),
         }
     }
 }

@@ -64,12 +64,8 @@ impl<'a, S: HostSource> Written<'a, S> {
         for step in plan.steps.iter().filter(|step| step.hard_link.is_none()) {
             writer.write(step)?;
         }
-        let synced = writer.syncing.finish();
-        synced.map_err(|source| ApplyError::Host {
-            action: "sync the new files in",
-            path: directory.path_of(b""),
-            source,
-        })?;
+        let synced = writer.syncing.finish_contents();
+        synced.map_err(|source| writer.not_synced(source))?;
         Ok(Self { writer, plan })
     }
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Question:
-    """A question of a process of the guest, which `msb-ask` asks. Its texts are the guest's."""
+    """A question of a process of the guest. Its texts are the guest's."""
 
     id: int
     """The number of the question in the life of the sandbox."""
     kind: str
-    """The kind: `path`."""
+    """The kind: `path` if `msb-ask` asks for a file of a staged directory; `read` if a process opens a file of a shared
+    directory, and `change` if it changes one. `network` and `unknown` of a newer machine can only be denied."""
     subject: str
-    """The path in the sandbox that the process asks for."""
+    """The path in the sandbox that the question is about."""
     reason: str
     """The words of the process; empty if it gave none."""
     process: str | None
@@ -25,10 +26,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Allowed:
-    """The effect of a changed rule of a staged directory."""
+    """The effect of a changed rule."""
 
     rule: str
-    """The rule, `PATH=STATE`, relative to the staged directory."""
+    """The rule, `PATH=STATE`, relative to the directory."""
     let_in: list[str]
     """Paths in the sandbox of the files that were copied into it. Of a directory only itself is listed."""
     present: list[str]

@@ -23,13 +23,15 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// Starts this many calls of the agent, whose answers are read if `reads` is true.
+    /// Starts this many calls of the agent, and a client that listens for questions. What they get is read if
+    /// `reads` is true.
     pub(super) fn start(socket: PathBuf, calls: usize, reads: bool) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let until = is_over.clone();
         let thread = std::thread::spawn(move || {
             block_on(async {
-                let mut calling = Vec::new();
+                let listening = tokio::spawn(listen(connect(&socket).await?, reads));
+                let mut calling = vec![listening];
                 for _ in 0..calls {
                     calling.push(tokio::spawn(call(connect(&socket).await?, reads)));
                 }
@@ -94,6 +96,18 @@ async fn call(client: Client, reads: bool) {
         std::future::pending::<()>().await;
     }
     drop(answers);
+}
+
+/// Listens for questions, and reads the events or leaves them.
+async fn listen(mut client: Client, reads: bool) {
+    let Ok(mut events) = client.watch_questions().await else {
+        return;
+    };
+    while reads && matches!(events.next().await, Ok(Some(_))) {}
+    if !reads {
+        std::future::pending::<()>().await;
+    }
+    drop(events);
 }
 
 /// Calls the supervisor again and again. Returns the longest time that an answer took.

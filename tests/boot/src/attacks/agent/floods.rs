@@ -138,6 +138,45 @@ pub(super) const ANSWER_FLOODS: &[(&str, Answer)] = &[
     }),
 ];
 
+/// Floods of questions of processes of the guest. Each is also a report of a disk and a part of a file, so that it
+/// ends none of the calls that it is an answer to.
+pub(super) const QUESTION_FLOODS: &[(&str, Answer)] = &[
+    ("questions", |number, stream| {
+        message(stream, &question(number, b"/work/flood", b"why")).repeat(16)
+    }),
+    ("long questions", |number, stream| {
+        // JSON writes six bytes for each byte that is kept of the reason.
+        let path = [&b"/"[..], &[b'x'; 4095]].concat();
+        message(stream, &question(number, &path, &[1; 20_000]))
+    }),
+    ("questions for nothing", |number, stream| {
+        let paths: [&[u8]; 4] = [b"", b"relative", b"/work/../.env", b"/\x1b[2J"];
+        let questions = paths.map(|path| message(stream, &question(number, path, b"")));
+        questions.concat()
+    }),
+    ("questions that are withdrawn", |number, stream| {
+        let withdrawn = message(stream, &[2 << 3, token(number)]);
+        let asked = message(stream, &question(number, b"/work/flood", b"why"));
+        [asked, withdrawn].concat().repeat(16)
+    }),
+];
+
+/// Returns the event that a process asks for a path.
+fn question(number: usize, path: &[u8], reason: &[u8]) -> Vec<u8> {
+    let asked = [
+        vec![1 << 3, token(number)],
+        field(2, path),
+        field(3, reason),
+        field(4, b"flood"),
+    ];
+    field(1, &asked.concat())
+}
+
+/// Returns the agent's number of a question, in one byte.
+fn token(number: usize) -> u8 {
+    u8::try_from(number % 128).unwrap_or(0)
+}
+
 fn message_head(stream: u32, length: u32) -> Vec<u8> {
     frame(DATA, 0, stream, &[&[0], &length.to_be_bytes()[..]].concat())
 }

@@ -20,13 +20,15 @@ use test_fixtures::paths;
 use super::Setting;
 use super::tally::Tally;
 use callers::Callers;
-use floods::{ANSWER_FLOODS, Answer, Bytes, FRAME_FLOODS, NO_HTTP2};
+use floods::{ANSWER_FLOODS, Answer, Bytes, FRAME_FLOODS, NO_HTTP2, QUESTION_FLOODS};
 use hostile::{HostileAgent, Taken};
 use victim::Victim;
 pub(crate) use victim::supervise;
 
 /// The most memory that the supervisor may have under any attack, in KiB.
 const MEMORY_MAX_KIB: u64 = 64 << 10;
+/// Most lines of the journal of questions after an attack: those of two minutes.
+const RECORDS_MAX: usize = 240;
 /// Number of calls of other clients during a flood of answers.
 const CALLS: usize = 16;
 /// Time of a flood if it has no other end, and of one in the long form.
@@ -55,6 +57,12 @@ pub(super) fn attack(setting: &Setting<'_>, tally: &mut Tally) -> Result<()> {
         for &(name, answer) in ANSWER_FLOODS {
             for (how, reads) in [("read", true), ("unread", false)] {
                 let outcome = of_answers(answer, reads, time);
+                tally.note(&format!("agent: {name}, {how}"), outcome);
+            }
+        }
+        for &(name, question) in QUESTION_FLOODS {
+            for (how, reads) in [("read", true), ("unread", false)] {
+                let outcome = of_questions(question, reads, time);
                 tally.note(&format!("agent: {name}, {how}"), outcome);
             }
         }
@@ -135,14 +143,24 @@ fn of_frames(bytes: Bytes, time: Duration) -> Result<String> {
 
 /// Floods the supervisor and its clients with answers.
 fn of_answers(answer: Answer, reads: bool, time: Duration) -> Result<String> {
-    flood(CALLS, reads, |agent| {
-        agent.greet()?;
-        agent.open()?;
-        // The supervisor itself watches the disks.
-        let streams = agent.answer(CALLS + 1)?;
-        agent.flood(Instant::now() + time, |number| {
-            answer(number / streams.len(), streams[number % streams.len()])
-        })
+    flood(CALLS, reads, |agent| with_answers(agent, answer, time))
+}
+
+/// Floods the supervisor and a client that listens with questions.
+fn of_questions(question: Answer, reads: bool, time: Duration) -> Result<String> {
+    let attack = |agent: &mut HostileAgent| with_answers(agent, question, time);
+    let (figures, records) = flood_and_count(CALLS, reads, attack)?;
+    ensure!(records > 0, "no question came to the supervisor");
+    Ok(format!("{figures}, {records} records"))
+}
+
+fn with_answers(agent: &mut HostileAgent, answer: Answer, time: Duration) -> Result<Taken> {
+    agent.greet()?;
+    agent.open()?;
+    // The supervisor itself, whose calls come first, watches the disks, takes questions and sets the clock.
+    let streams = agent.answer(CALLS + 1)?;
+    agent.flood(Instant::now() + time, |number| {
+        answer(number / streams.len(), streams[number % streams.len()])
     })
 }
 
@@ -152,6 +170,15 @@ fn flood(
     reads: bool,
     attack: impl FnOnce(&mut HostileAgent) -> Result<Taken>,
 ) -> Result<String> {
+    flood_and_count(calls, reads, attack).map(|(figures, _)| figures)
+}
+
+/// Makes an attack as [`flood`] does, and also returns the number of records in the journal of questions.
+fn flood_and_count(
+    calls: usize,
+    reads: bool,
+    attack: impl FnOnce(&mut HostileAgent) -> Result<Taken>,
+) -> Result<(String, usize)> {
     let (mut victim, mut agent) = Victim::start(&directory("flood")?)?;
     let callers = Callers::start(victim.socket(), calls, reads);
     let taken = attack(&mut agent);
@@ -161,14 +188,17 @@ fn flood(
     let taken = taken?;
     let peak_kib = peak_kib?.max(victim.peak_kib()?);
     ensure!(peak_kib < MEMORY_MAX_KIB, "it has {peak_kib} KiB");
+    let records = victim.recorded_questions()?;
+    ensure!(records <= RECORDS_MAX, "it recorded {records} lines");
     drop(agent);
     callers::shut_down(&victim.socket(), GRACE)?;
     victim.ended(END_MAX)?;
-    Ok(format!(
+    let figures = format!(
         "{} KiB taken{}, at most {:.1} MiB of memory, others served within {} ms",
         taken.bytes >> 10,
         if taken.is_closed { ", then closed" } else { "" },
         peak_kib as f64 / 1024.0,
         slowest.as_millis()
-    ))
+    );
+    Ok((figures, records))
 }

@@ -1,3 +1,4 @@
+use std::io::ErrorKind;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -60,6 +61,24 @@ impl Victim {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let value = line.and_then(|line| line.split_whitespace().next());
         Ok(value.context("the supervisor has ended")?.parse()?)
+    }
+
+    /// Returns the number of records in the journal of questions, both of its files.
+    pub(super) fn recorded_questions(&self) -> Result<usize> {
+        let files = SandboxPaths {
+            directory: self.directory.clone(),
+        };
+        let current = files.asks();
+        let older = current.with_extension("jsonl.1");
+        let mut records = 0;
+        for path in [current, older] {
+            match fs::read(&path) {
+                Ok(journal) => records += journal.iter().filter(|byte| **byte == b'\n').count(),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(records)
     }
 
     /// Waits until the process has ended, and checks that nothing in it panicked.

@@ -59,6 +59,11 @@ pub(super) fn attack_disks(setting: &Setting<'_>, tally: &mut Tally) -> Result<(
             forged.judge(&loader),
         );
         loader.clear()?;
+        tally.note(
+            &format!("forged staged disk: {}", forged.name),
+            forged.judge_staged(&loader),
+        );
+        loader.clear()?;
     }
     Ok(())
 }

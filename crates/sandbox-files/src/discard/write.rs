@@ -1,0 +1,111 @@
+//! The new upper disk of a stopped sandbox, which is written beside the old one and takes its place.
+
+use std::io;
+
+use ext4_writer::{Layout, WriteError};
+use fs_err as fs;
+use fstree::Tree;
+use msb_runtime::{NewDisk, UpperPool, upper_options};
+use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError, StagedDisk};
+
+use super::native::NewUpper;
+use super::{DiscardError, Discarding, DiskFile};
+
+impl Discarding<'_> {
+    /// Writes the new upper disk, of either form, and puts it in the place of the old one. `readers` read the
+    /// old one. The filesystem has the usual UUID of the sandbox's, or another one.
+    pub(crate) fn write_upper<T>(
+        &self,
+        upper: NewUpper,
+        pool: Option<UpperPool>,
+        readers: T,
+        uuid: Option<[u8; 16]>,
+    ) -> Result<(), DiscardError> {
+        let Some(pool) = pool else {
+            return self.replace_upper(&upper.tree, uuid);
+        };
+        let written = self.stage_upper(&upper, &pool, uuid)?;
+        drop((upper, readers));
+        let replaced = written.replace(&SandboxSnapshots::new(self.sandbox.clone()), &pool);
+        replaced.map_err(|source| self.snapshot_error(source))
+    }
+
+    /// Returns the parameters of the new disk.
+    fn options_with(&self, size_bytes: u64, uuid: Option<[u8; 16]>) -> ext4_writer::Options {
+        let usual = upper_options(&self.sandbox.spec, size_bytes);
+        ext4_writer::Options {
+            uuid: uuid.unwrap_or(usual.uuid),
+            ..usual
+        }
+    }
+
+    /// Writes a new upper disk for a sandbox whose disk is one of generations.
+    fn stage_upper(
+        &self,
+        upper: &NewUpper,
+        pool: &UpperPool,
+        uuid: Option<[u8; 16]>,
+    ) -> Result<StagedDisk, DiscardError> {
+        let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
+        let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
+        // A disk that was to be larger from the next start on is that now.
+        let size_bytes = self.sandbox.spec.upper_bytes.max(old_bytes);
+        let options = self.options_with(size_bytes, uuid);
+        let layout_error = |source| self.layout_error(source, size_bytes);
+        let layout = Layout::new(&upper.tree, &options).map_err(layout_error)?;
+        let base = upper.base(layout.outside(), size_bytes);
+        let write = |output: NewDisk<'_>| layout.write(output).map(drop);
+        let snapshots = SandboxSnapshots::new(self.sandbox.clone());
+        let written = snapshots.stage_disk(size_bytes, base.as_ref(), write);
+        let written = written.map_err(|source| self.snapshot_error(source))?;
+        written.map_err(layout_error)
+    }
+
+    pub(super) fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
+        DiscardError::Generations {
+            name: self.sandbox.spec.name.clone(),
+            source,
+        }
+    }
+
+    fn layout_error(&self, source: WriteError, size_bytes: u64) -> DiscardError {
+        let name = self.sandbox.spec.name.clone();
+        match source {
+            WriteError::Full { .. } => DiscardError::Full { name, size_bytes },
+            source => DiscardError::Layout { name, source },
+        }
+    }
+
+    /// Writes a new upper disk, which then takes the place of the old one.
+    fn replace_upper(
+        &self,
+        tree: &Tree<DiskFile>,
+        uuid: Option<[u8; 16]>,
+    ) -> Result<(), DiscardError> {
+        let name = || self.sandbox.spec.name.clone();
+        let path = self.sandbox.files.upper();
+        let old = fs::metadata(&path).map_err(|source| DiscardError::Write {
+            name: name(),
+            source,
+        })?;
+        // A disk that was to be larger from the next start on is that now.
+        let size_bytes = self.sandbox.spec.upper_bytes.max(old.len());
+        let options = self.options_with(size_bytes, uuid);
+        let mut failed = None;
+        let published = durable_files::publish(&path, |file| {
+            let written = ext4_writer::write(tree, &options, &*file);
+            written.map(drop).map_err(|error| {
+                failed = Some(error);
+                io::Error::other("the disk was not written")
+            })
+        });
+        match (published, failed) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(source)) => Err(self.layout_error(source, size_bytes)),
+            (Err(source), None) => Err(DiscardError::Write {
+                name: name(),
+                source,
+            }),
+        }
+    }
+}
