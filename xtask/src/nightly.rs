@@ -9,11 +9,12 @@ use crate::test::one_after_the_other;
 
 /// The command lines of the recipes, without `cargo xtask`, the shorter ones first. `.ci/run` has a short form of
 /// those without a comment.
-const LINES: [&str; 26] = [
+const LINES: [&str; 27] = [
     // Not in .ci/run: it fetches cargo-deny.
     "deny",
     // Not in .ci/run, which replays the corpus: libFuzzer needs nightly Rust.
     "fuzz --seconds 60",
+    "three-trees",
     "ext4",
     "erofs --sizes",
     "engines --sequences 10000",

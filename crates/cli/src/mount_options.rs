@@ -89,7 +89,7 @@ fn bind(path: &str) -> Source {
 fn staged(source: Source) -> Result<Source, String> {
     match source {
         Source::Bind { directory, .. } => Ok(Source::Staged(Staged {
-            directory,
+            directory: Some(directory),
             rules: Vec::new(),
             default_rules: true,
         })),

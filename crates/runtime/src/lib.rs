@@ -69,8 +69,8 @@ pub use sandbox::{
     OwnOptions, Owner, ReadLock, RecordError, RemoveError, RenameError, Resources, Running,
     Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError, StartOptions, State, Stopping,
     UNMOUNT_TIMEOUT, UPPER_SERIAL, UnreadableSandbox, UpdateError, UpperError, UpperPool,
-    add_staged, check_names, current_staged, note_missing_base, settle_staged, share_base,
-    share_staged, upper_options, with_native_root, write_anonymous_volumes,
+    add_staged, check_names, current_staged, note_missing_base, share_base, staged_below,
+    upper_options, with_native_root, write_anonymous_volumes,
 };
 pub use staged_image::Notices as StagingNotices;
 pub use stats::{GuestStats, HostProcesses, HostStats, Stats};

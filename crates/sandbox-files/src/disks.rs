@@ -9,11 +9,11 @@ use fs_err as fs;
 use fstree::ReadAt;
 use generations::{FileStorage, Snapshot};
 use image_store::{ImageLease, Store, StoredImage};
-use msb_runtime::{Home, NoOverlay, ReadLock, Sandbox, UpperPool, current_staged, staged_targets};
+use msb_runtime::{Home, NoOverlay, ReadLock, Sandbox, UpperPool, staged_targets};
+use msb_sandbox_snapshots::{OpenState, StagedLayer};
 use rootfs_view::View;
 
 use crate::SandboxAtRest;
-use crate::allow::let_in_images;
 use crate::at_rest::DiskAtRest;
 
 /// The directory that the agent makes on the writable disk at each start, to mount its own ones there: its
@@ -66,6 +66,8 @@ impl Lower {
 pub(crate) struct OpenUpper {
     sandbox: Sandbox,
     disk: DiskReader,
+    /// The images of the staged directories: that of the directories first, then those of files that were let in.
+    staged: Vec<Arc<File>>,
     lock: Option<Arc<ReadLock>>,
 }
 
@@ -73,23 +75,33 @@ impl OpenUpper {
     /// Opens the disk.
     pub(crate) fn new(at_rest: SandboxAtRest) -> Result<Self, DisksError> {
         let SandboxAtRest { sandbox, disk } = at_rest;
-        let (disk, lock) = match disk {
-            DiskAtRest::Stopped(lock) => (open_upper(&sandbox)?, Some(Arc::new(lock))),
-            DiskAtRest::Copied(copy) => (DiskReader::File(Arc::new(copy)), None),
-            DiskAtRest::Snapshot(snapshot) => (DiskReader::Generations(Arc::from(snapshot)), None),
+        let current = || open_current_staged(&sandbox);
+        let (disk, staged, lock) = match disk {
+            DiskAtRest::Stopped(lock) => {
+                let lock = Some(Arc::new(lock));
+                (open_upper(&sandbox)?, current()?, lock)
+            }
+            DiskAtRest::Copied(copy) => (DiskReader::File(Arc::new(copy)), current()?, None),
+            DiskAtRest::Snapshot(state) => {
+                let OpenState { disk, staged } = *state;
+                (DiskReader::Generations(Arc::new(disk)), staged, None)
+            }
         };
         Ok(Self {
             sandbox,
             disk,
+            staged: staged.into_iter().map(Arc::new).collect(),
             lock,
         })
     }
 
     /// Opens the disk of a sandbox whose lock the caller holds.
     pub(crate) fn of_locked(sandbox: &Sandbox) -> Result<Self, DisksError> {
+        let staged = open_current_staged(sandbox)?.into_iter();
         Ok(Self {
             sandbox: sandbox.clone(),
             disk: open_upper(sandbox)?,
+            staged: staged.map(Arc::new).collect(),
             lock: None,
         })
     }
@@ -109,12 +121,14 @@ impl OpenUpper {
         if targets.is_empty() {
             return Ok(None);
         }
-        let (image, identity) = open_file(&current_staged(&self.sandbox)?)?;
-        let upper = self.disk.clone();
-        let mut view = View::open_staged(upper, image, &targets, home.disk_metadata_bytes())?;
-        let let_in = let_in_images(&self.sandbox)?.into_iter();
-        let let_in = let_in.map(|path| open(&path));
-        view.let_in(let_in.collect::<io::Result<_>>()?, &targets)?;
+        let Some((image, let_in)) = self.staged.split_first() else {
+            return Err(io::Error::from(io::ErrorKind::NotFound).into());
+        };
+        let identity = identity(image)?;
+        let reader = |file: &Arc<File>| DiskReader::File(Arc::clone(file));
+        let (upper, limit) = (self.disk.clone(), home.disk_metadata_bytes());
+        let mut view = View::open_staged(upper, reader(image), &targets, limit)?;
+        view.let_in(let_in.iter().map(reader).collect(), &targets)?;
         Ok(Some(Disks {
             lock: self.lock.clone(),
             ..Disks::of_lower(view, Lower::Staged(identity))
@@ -238,12 +252,23 @@ pub(crate) fn open_upper(sandbox: &Sandbox) -> Result<DiskReader, DisksError> {
     }
 }
 
+/// Opens the images of staged directories that the disk of a sandbox lies over; none without such directories.
+fn open_current_staged(sandbox: &Sandbox) -> io::Result<Vec<File>> {
+    let layer = StagedLayer::current(&sandbox.files)?;
+    layer.map_or_else(|| Ok(Vec::new()), |layer| layer.open())
+}
+
 /// Opens a file as a disk, and returns its device and inode, too.
 pub(crate) fn open_file(path: &Path) -> io::Result<(DiskReader, (u64, u64))> {
     let file = fs::File::open(path)?.into_parts().0;
-    let metadata = file.metadata()?;
-    let identity = (metadata.dev(), metadata.ino());
+    let identity = identity(&file)?;
     Ok((DiskReader::File(Arc::new(file)), identity))
+}
+
+/// Returns the device and the inode of a file.
+fn identity(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// Opens an image's metadata and its layers.

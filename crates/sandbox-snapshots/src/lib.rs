@@ -10,9 +10,11 @@ mod consistency;
 mod digests;
 mod error;
 mod forks;
+mod layer;
 mod live;
 mod merge;
 mod name;
+mod open_state;
 mod origin;
 mod record;
 mod remove;
@@ -26,7 +28,7 @@ mod verify;
 use std::ops::Deref;
 
 use durable_files::now_s;
-use generations::{FileStorage, State};
+use generations::State;
 use msb_runtime::{ChangeLock, Lock, Sandbox, UpperPool};
 
 pub use archive::{ExportError, ImportError, Imported, SnapshotExport, SnapshotImport};
@@ -34,7 +36,9 @@ pub use command::StateBeforeCommand;
 pub use consistency::Consistency;
 pub use error::SnapshotError;
 pub use forks::Forked;
+pub use layer::StagedLayer;
 pub use name::{InvalidSnapshotName, SnapshotName};
+pub use open_state::OpenState;
 pub use origin::Origin;
 use record::Records;
 pub use record::Snapshot;
@@ -120,22 +124,19 @@ impl SandboxSnapshots {
             })
     }
 
-    /// Opens the disk as it is in a snapshot, to be read. The sandbox may run meanwhile, and the snapshot may
-    /// be removed: its files are open.
+    /// Opens the disk as it is in a snapshot, and the images below it, to be read. The sandbox may run meanwhile,
+    /// and the snapshot may be removed: its files are open.
     ///
     /// # Errors
     /// If there is no such snapshot, or its record or a generation is damaged.
-    pub fn open_snapshot(
-        &self,
-        name: &str,
-    ) -> Result<generations::Snapshot<FileStorage>, SnapshotError> {
+    pub fn open_snapshot(&self, name: &str) -> Result<OpenState, SnapshotError> {
         self.check_has_image()?;
         let name = self.snapshot_name(name)?;
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
         let _keeping = pool.keep_generations()?;
         let records = Records::new(&self.files);
         let state = records.read(&name)?.state(records.path(&name))?;
-        Ok(pool.pool.open_snapshot(&state)?)
+        self.open_state(&pool, &state)
     }
 
     /// Takes the lock of the sandbox, which must not run.

@@ -3,14 +3,15 @@
 
 use std::io;
 
-use generations::{FileStorage, State};
+use generations::State;
 use msb_agent_protocol::Client;
 use msb_runtime::{ConnectError, GenerationsLock, Spec, UpperPool};
 use tokio::task::spawn_blocking;
 
+use super::layer::StagedLayer;
 use super::{
-    Cause, Consistency, GENERATIONS_MAX, Origin, SandboxSnapshots, Snapshot, SnapshotDraft,
-    SnapshotError, check_count,
+    Cause, Consistency, GENERATIONS_MAX, OpenState, Origin, SandboxSnapshots, Snapshot,
+    SnapshotDraft, SnapshotError, check_count,
 };
 
 /// The number of looks at a sandbox that is started and stopped meanwhile.
@@ -60,15 +61,14 @@ impl SandboxSnapshots {
     ///
     /// # Errors
     /// If the sandbox is not running, runs on a raw disk, or its disk cannot be cut.
-    pub async fn frozen_disk(
-        &self,
-    ) -> Result<Option<generations::Snapshot<FileStorage>>, SnapshotError> {
+    pub async fn frozen_disk(&self) -> Result<Option<OpenState>, SnapshotError> {
         let live = self.live_state(true).await?;
         if live.consistency != Consistency::Frozen {
             return Ok(None);
         }
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
-        blocking(move || Ok(Some(pool.pool.open_snapshot(&live.state)?))).await
+        let sandbox = self.clone();
+        blocking(move || sandbox.open_state(&pool, &live.state).map(Some)).await
     }
 
     async fn take_live_snapshot(
@@ -94,7 +94,7 @@ impl SandboxSnapshots {
             spec: Spec::read(&self.files.directory)?,
             pool,
             base: self.files.base(),
-            staged: self.files.staged(),
+            staged: StagedLayer::below(&self.files, &live.state)?,
             state: live.state,
             _keeping: live.keeping,
             _stopped: None,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use generations::{FileStorage, GenerationId, Pool, Verified};
 use msb_runtime::{ChangeLock, ConnectError, GenerationsLock, SandboxPaths, UpperPool};
 
+use super::layer::follow_merge;
 use super::live::{LOOKS, blocking};
 use super::record::Records;
 use super::staging::{StagingPool, list};
@@ -146,11 +147,12 @@ impl SandboxSnapshots {
         merged: Merged,
     ) -> Result<u64, SnapshotError> {
         let (taker, staging, merged) = (Arc::clone(pool), Arc::clone(staging), Arc::new(merged));
-        let wanted = Arc::clone(&merged);
+        let (wanted, files) = (Arc::clone(&merged), self.files.clone());
         let (before_bytes, claimed) = blocking(move || {
             let claimed = taker.claim_generations()?;
             let before_bytes = taker.allocated_bytes()?;
             staging.give(&taker, &[wanted.into])?;
+            follow_merge(&files, &wanted.from, wanted.into)?;
             Ok((before_bytes, claimed))
         })
         .await?;

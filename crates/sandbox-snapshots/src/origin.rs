@@ -1,16 +1,14 @@
 //! The disk of a sandbox at one moment, as new sandboxes begin with it.
 
-use std::ffi::OsStr;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fs_err as fs;
 use generations::State;
 use msb_runtime::{
     AdoptError, CreateError, GenerationsLock, Lock, ReadLock, SandboxPaths, Spec, UpperPool,
-    share_base, share_staged,
+    share_base,
 };
 
+use super::layer::StagedLayer;
 use super::live::blocking;
 use super::record::Records;
 use super::{SandboxSnapshots, SnapshotError, cut_disk};
@@ -25,8 +23,8 @@ pub struct Origin {
     pub(super) state: State,
     /// The path of the disk that the sandbox began with, if it has one.
     pub(super) base: PathBuf,
-    /// The path of the image of its staged directories, if it has some.
-    pub(super) staged: PathBuf,
+    /// The images of its staged directories; `None` if it has no such directory.
+    pub(super) staged: Option<StagedLayer>,
     pub(super) _keeping: GenerationsLock,
     pub(super) _stopped: Option<Stopped>,
 }
@@ -67,12 +65,13 @@ impl SandboxSnapshots {
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
         let keeping = pool.keep_generations()?;
         let records = Records::new(&self.files);
+        let state = records.read(&name)?.state(records.path(&name))?;
         Ok(Origin {
             spec: Spec::read(&self.files.directory)?,
-            state: records.read(&name)?.state(records.path(&name))?,
             pool,
             base: self.files.base(),
-            staged: self.files.staged(),
+            staged: StagedLayer::below(&self.files, &state)?,
+            state,
             _keeping: keeping,
             _stopped: stopped,
         })
@@ -82,10 +81,11 @@ impl SandboxSnapshots {
         let (sandbox, lock) = self.claim_stopped()?;
         let pool = UpperPool::adopt(&sandbox.files)?;
         let keeping = pool.keep_generations()?;
+        let state = cut_disk(&pool)?;
         Ok(Origin {
-            state: cut_disk(&pool)?,
             base: sandbox.files.base(),
-            staged: sandbox.files.staged(),
+            staged: StagedLayer::below(&sandbox.files, &state)?,
+            state,
             spec: sandbox.spec.clone(),
             pool,
             _keeping: keeping,
@@ -102,36 +102,15 @@ impl Origin {
 
     /// Makes the disk of a new sandbox, which begins with this one.
     pub(crate) fn write_disk(&self, files: &SandboxPaths) -> Result<(), CreateError> {
-        let shared = share_base(&self.base, files)
-            .and_then(|()| share_staged(&self.staged, files))
-            .and_then(|()| share_let_in(durable_files::directory_of(&self.staged), files))
-            .map_err(AdoptError::from);
+        let staged = || {
+            self.staged
+                .as_ref()
+                .map_or(Ok(()), |staged| staged.share(files))
+        };
+        let shared = share_base(&self.base, files).and_then(|()| staged());
         shared
+            .map_err(AdoptError::from)
             .and_then(|()| self.pool.fork(&self.state, files))
             .map_err(CreateError::Share)
     }
-}
-
-/// Gives a new sandbox the images of files that were let into the staged directories of another one, which is in the
-/// directory `from`.
-///
-/// # Errors
-/// If a file cannot get its name.
-fn share_let_in(from: &Path, files: &SandboxPaths) -> io::Result<()> {
-    let from = SandboxPaths {
-        directory: from.to_owned(),
-    };
-    let entries = match fs::read_dir(from.let_in()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries?,
-    };
-    durable_files::ensure_directory(&files.let_in())?;
-    for entry in entries {
-        let path = entry?.path();
-        let is_image = path.extension() == Some(OsStr::new("erofs"));
-        if let Some(name) = path.file_name().filter(|_| is_image) {
-            fs::hard_link(&path, files.let_in().join(name))?;
-        }
-    }
-    durable_files::sync_directory(&files.let_in())
 }

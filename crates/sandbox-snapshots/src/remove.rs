@@ -3,6 +3,7 @@
 use generations::State;
 use msb_runtime::{ChangeLock, UpperPool};
 
+use super::layer::remove_unneeded;
 use super::record::Records;
 use super::{SandboxSnapshots, SnapshotError};
 
@@ -25,9 +26,12 @@ impl SandboxSnapshots {
         self.remove_unlisted()
     }
 
-    /// Removes the generations that neither the disk nor a snapshot has, unless a record is damaged. It
-    /// waits for those who need that generations stay.
-    pub(super) fn remove_unlisted(&self) -> Result<(), SnapshotError> {
+    /// Removes the generations that neither the disk nor a snapshot has, and the images of staged directories that
+    /// no list of them lies over, unless a record is damaged. It waits for those who need that generations stay.
+    ///
+    /// # Errors
+    /// If a record cannot be read, or a file cannot be removed.
+    pub fn remove_unlisted(&self) -> Result<(), SnapshotError> {
         let Some(pool) = UpperPool::find(&self.files)? else {
             return Ok(());
         };
@@ -44,6 +48,7 @@ impl SandboxSnapshots {
             Err(error) => return Err(error),
         };
         pool.pool.remove_unlisted(&kept)?;
-        Ok(())
+        let disk = pool.state()?;
+        Ok(remove_unneeded(&self.files, kept.iter().chain([&disk]))?)
     }
 }

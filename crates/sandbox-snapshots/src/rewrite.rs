@@ -1,8 +1,11 @@
 //! A disk whose content is written anew, while its snapshots stay as they are.
 
-use generations::{Base, State};
-use msb_runtime::{NewDisk, UpperPool};
+use std::path::Path;
 
+use generations::{Base, State};
+use msb_runtime::{NewDisk, UpperPool, current_staged};
+
+use super::layer::put_below;
 use super::staging::StagingPool;
 use super::{SandboxSnapshots, SnapshotError};
 
@@ -42,8 +45,9 @@ impl SandboxSnapshots {
 }
 
 impl StagedDisk {
-    /// Gives the stopped sandbox's disk the content. The caller has the sandbox's lock, and nobody reads the
-    /// disk. A process that ends before this returns leaves the disk with either content.
+    /// Gives the stopped sandbox's disk the content, over the image of staged directories that is below it now, or
+    /// over a new one. The caller has the sandbox's lock, and nobody reads the disk. A process that ends before this
+    /// returns leaves the disk with either content, over the image that belongs to it.
     ///
     /// # Errors
     /// If the disk cannot be replaced, or the content that no list has cannot be removed.
@@ -51,13 +55,31 @@ impl StagedDisk {
         self,
         sandbox: &SandboxSnapshots,
         pool: &UpperPool,
+        new_image: Option<&Path>,
     ) -> Result<(), SnapshotError> {
         let _claimed = pool.claim_generations()?;
-        self.staging.give(pool, &self.state.generations)?;
-        let replaced = pool.roll_back(&self.state);
+        let replaced = self.give_to(sandbox, pool, new_image);
         // What no list has goes: the old content, or the new one after an error.
         let removed = sandbox.remove_unlisted_of(pool);
         replaced?;
         removed
+    }
+
+    fn give_to(
+        &self,
+        sandbox: &SandboxSnapshots,
+        pool: &UpperPool,
+        new_image: Option<&Path>,
+    ) -> Result<(), SnapshotError> {
+        self.staging.give(pool, &self.state.generations)?;
+        if let Some(oldest) = self.state.generations.first() {
+            let image = match new_image {
+                Some(image) => image.to_owned(),
+                None => current_staged(&sandbox.files)?,
+            };
+            put_below(&sandbox.files, *oldest, &image)?;
+        }
+        // The list of the disk names the generation from now on, and so the image.
+        Ok(pool.roll_back(&self.state)?)
     }
 }

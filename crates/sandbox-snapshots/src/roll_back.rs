@@ -11,6 +11,7 @@ use generations::State;
 use msb_agent_protocol::{ClientError, RollingBack};
 use msb_runtime::{GenerationsLock, UpperPool};
 
+use super::layer::is_same;
 use super::live::blocking;
 use super::record::Records;
 use super::{
@@ -32,6 +33,9 @@ pub struct RolledBack {
 pub enum RollBackRunning {
     /// The rollback is made, and the sandbox runs.
     Done(RolledBack),
+    /// The snapshot lies over another image of staged directories than the machine has. The sandbox is to be stopped,
+    /// and then to be rolled back.
+    OtherStaged,
     /// The guest did not do its part, or the machine has ended. The sandbox is to be stopped if it still
     /// runs, and then to be rolled back.
     Stop {
@@ -99,9 +103,14 @@ impl SandboxSnapshots {
         let rollback = blocking(move || {
             let pool = UpperPool::find(&sandbox.files)?.ok_or(SnapshotError::NoDisk)?;
             check_count(pool.state()?.generations.len() + 1)?;
-            Ok(Arc::new(sandbox.prepare_rollback(pool, name.as_deref())?))
-        })
-        .await?;
+            let rollback = sandbox.prepare_rollback(pool, name.as_deref())?;
+            let now = rollback.pool.state()?;
+            let has_same = is_same(&sandbox.files, &now, &rollback.state)?;
+            Ok(has_same.then(|| Arc::new(rollback)))
+        });
+        let Some(rollback) = rollback.await? else {
+            return Ok(RollBackRunning::OtherStaged);
+        };
         let mut client = self.connect_supervisor().await?;
         let limit = u32::try_from(GENERATIONS_MAX).unwrap_or(u32::MAX);
         let rolling = match client.roll_back(grace, limit).await {

@@ -196,7 +196,7 @@ impl Mount {
         }
         match (self.kind, &self.source) {
             (MountKind::Staged, Some(path)) => Ok(msb_runtime::Source::Staged(Staged {
-                directory: absolute(path)?,
+                directory: Some(absolute(path)?),
                 rules: self.rules.clone(),
                 default_rules: self.default_rules,
             })),

@@ -172,10 +172,9 @@ async fn imported<R: Read>(
         import(shared, stream, name)
     };
     let (stored, left_out) = shared.with_home(work).await?;
-    let notices = left_out.iter().map(|what| {
-        let message = format!("{what} was left out: give it again with msb run --from");
-        Notice::new("left-out", message)
-    });
+    let notices = left_out
+        .into_iter()
+        .map(|message| Notice::new("left-out", message));
     let notices = notices.collect();
     Ok(Sandbox::kept(shared, stored, notices))
 }

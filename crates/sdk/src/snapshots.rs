@@ -462,8 +462,10 @@ impl Snapshots {
                         })
                     }
                     Ok(RollBackRunning::Stop { begun, .. }) => Progress::Stop { begun },
-                    // It has ended meanwhile, or its process does not answer.
-                    Err(SnapshotError::Connect(_)) => Progress::Stop { begun: None },
+                    // It needs another disk, has ended meanwhile, or its process does not answer.
+                    Ok(RollBackRunning::OtherStaged) | Err(SnapshotError::Connect(_)) => {
+                        Progress::Stop { begun: None }
+                    }
                     Err(error) => return Err(error.into()),
                 },
             )

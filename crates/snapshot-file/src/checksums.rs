@@ -2,6 +2,8 @@ use fstree::Segment;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::Part;
+
 /// The digests of the parts, as `checksums.json` has them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -12,24 +14,34 @@ pub(crate) struct Checksums {
     /// The SHA-256 of the disk's runs: the offset, the length and the bytes of each.
     #[serde(rename = "disk.img")]
     disk: String,
+    /// The SHA-256 of each image of the staged directories.
+    #[serde(rename = "staged", default, skip_serializing_if = "Vec::is_empty")]
+    images: Vec<String>,
 }
 
 impl Checksums {
-    pub(crate) fn new(record: &[u8], disk: RunsHash) -> Self {
+    pub(crate) fn new(record: &[u8], disk: RunsHash, images: Vec<Sha256>) -> Self {
+        let images = images
+            .into_iter()
+            .map(|image| text(image.finalize().into()));
         Self {
             record: text(Sha256::digest(record).into()),
             disk: text(disk.0.finalize().into()),
+            images: images.collect(),
         }
     }
 
     /// Returns the part whose digest is another one here; `None` if there is none.
-    pub(crate) fn differs(&self, found: &Self) -> Option<&'static str> {
+    pub(crate) fn differs(&self, found: &Self) -> Option<Part> {
+        let mut images = self.images.iter().zip(&found.images);
         if self.record != found.record {
-            Some(crate::RECORD)
+            Some(Part::Record)
         } else if self.disk != found.disk {
-            Some(crate::DISK)
+            Some(Part::Disk)
+        } else if let Some(number) = images.position(|(one, other)| one != other) {
+            Some(Part::Image(number))
         } else {
-            None
+            (self.images.len() != found.images.len()).then_some(Part::Checksums)
         }
     }
 }

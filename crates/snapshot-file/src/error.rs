@@ -1,5 +1,7 @@
 use std::io;
 
+use crate::Part;
+
 /// A failure to write an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -9,6 +11,9 @@ pub enum WriteError {
     /// The disk cannot be read.
     #[error("cannot read the disk of the snapshot")]
     Disk(#[source] io::Error),
+    /// An image of the staged directories cannot be read.
+    #[error("cannot read the image of the staged directories")]
+    Image(#[source] io::Error),
     /// The record is longer than a reader accepts.
     #[error("the record of the snapshot has {length_bytes} bytes, the limit is {limit_bytes}")]
     Record {
@@ -32,13 +37,13 @@ pub enum ReadError {
     #[error("the archive is truncated in {part}")]
     Truncated {
         /// The part that the input ends in.
-        part: &'static str,
+        part: Part,
     },
     /// A part is not what was written.
     #[error("the archive is damaged in {part}: {reason}")]
     Damaged {
         /// The part.
-        part: &'static str,
+        part: Part,
         /// The fault, as a clause.
         reason: String,
     },
@@ -46,13 +51,13 @@ pub enum ReadError {
     #[error("{part} of the archive has {found_bytes} bytes, the limit is {limit_bytes}")]
     TooLarge {
         /// The part.
-        part: &'static str,
+        part: Part,
         /// Size of the part, in bytes.
         found_bytes: u64,
         /// The limit, in bytes.
         limit_bytes: u64,
     },
-    /// The receiver of the disk's content fails.
-    #[error("cannot write the disk of the snapshot")]
+    /// The receiver of the content fails.
+    #[error("cannot write the files of the snapshot")]
     Write(#[source] io::Error),
 }

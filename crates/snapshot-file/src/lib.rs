@@ -8,7 +8,7 @@
 //! disk[8192..8197].copy_from_slice(b"hello");
 //! let runs = DiskRuns::find(&disk, [std::io::Result::Ok((0, 1 << 20))])?;
 //! assert_eq!(runs.data_bytes(), 4096);
-//! let archive = write(Vec::new(), b"{}", &disk, &runs)?;
+//! let archive = write(Vec::new(), b"{}", &disk, &runs, &[])?;
 //!
 //! let mut reader = ArchiveReader::open(&archive[..])?;
 //! assert_eq!(reader.record()?, b"{}");
@@ -30,7 +30,8 @@
 //! zstd frame           a tar, with the checksum of its content
 //!   snapshot.json      the record: bytes that this crate does not look into
 //!   disk.img           the disk, a sparse file in GNU tar's format 1.0
-//!   checksums.json     the SHA-256 of each of the two
+//!   staged-0.erofs     images of the staged directories, if there are some
+//!   checksums.json     the SHA-256 of each of them
 //! skippable frame      the SHA-256 of every byte before it
 //! ```
 //!
@@ -46,22 +47,18 @@
 mod checksums;
 mod error;
 mod hashed;
+mod part;
 mod read;
 mod runs;
 mod trailer;
 mod write;
 
 pub use error::{ReadError, WriteError};
+pub use part::Part;
 pub use read::{ArchiveReader, DiskSize};
 pub use runs::DiskRuns;
 pub use write::write;
 
-/// The name of the record in the tar.
-const RECORD: &str = "snapshot.json";
-/// The name of the disk in the tar.
-const DISK: &str = "disk.img";
-/// The name of the digests in the tar.
-const CHECKSUMS: &str = "checksums.json";
 /// The largest length of a record, in bytes. A command and its environment have at most 1 MiB.
 const RECORD_MAX_BYTES: u64 = 16 << 20;
 /// The unit in which zeros are looked for, in bytes.

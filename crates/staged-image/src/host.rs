@@ -49,26 +49,30 @@ pub(crate) fn open_file(directory: impl AsFd, path: &[u8]) -> rustix::io::Result
 }
 
 /// Returns the names in a directory that is open with `O_PATH`, in ascending order. One that has been removed
-/// has none.
-pub(crate) fn names(directory: impl AsFd) -> rustix::io::Result<Vec<Vec<u8>>> {
-    match all_names(directory) {
-        Err(Errno::NOENT) => Ok(Vec::new()),
+/// has none. `None` if there are more than `most`, which are not read.
+pub(crate) fn names(directory: impl AsFd, most: usize) -> rustix::io::Result<Option<Vec<Vec<u8>>>> {
+    match all_names(directory, most) {
+        Err(Errno::NOENT) => Ok(Some(Vec::new())),
         names => names,
     }
 }
 
-fn all_names(directory: impl AsFd) -> rustix::io::Result<Vec<Vec<u8>>> {
+fn all_names(directory: impl AsFd, most: usize) -> rustix::io::Result<Option<Vec<Vec<u8>>>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let readable = openat(directory, c".", flags, Mode::empty())?;
     let mut names = Vec::new();
     for entry in Dir::new(readable)? {
         let name = entry?.file_name().to_bytes().to_vec();
-        if !matches!(&name[..], b"." | b"..") {
-            names.push(name);
+        if matches!(&name[..], b"." | b"..") {
+            continue;
         }
+        if names.len() >= most {
+            return Ok(None);
+        }
+        names.push(name);
     }
     names.sort_unstable();
-    Ok(names)
+    Ok(Some(names))
 }
 
 #[cfg(test)]
@@ -83,8 +87,20 @@ mod tests {
         let path = parent.path().join("gone");
         std::fs::create_dir(&path).expect("made");
         let opened = open_path(CWD, path.as_os_str().as_bytes()).expect("opened");
-        assert_eq!(names(&opened), Ok(Vec::new()));
+        assert_eq!(names(&opened, 0), Ok(Some(Vec::new())));
         std::fs::remove_dir(&path).expect("removed");
-        assert_eq!(names(&opened), Ok(Vec::new()));
+        assert_eq!(names(&opened, 0), Ok(Some(Vec::new())));
+    }
+
+    #[test]
+    fn the_names_of_a_directory_are_read_up_to_the_limit() {
+        let directory = tempfile::tempdir().expect("a directory");
+        for name in ["b", "a", "c"] {
+            std::fs::write(directory.path().join(name), "").expect("written");
+        }
+        let opened = open_path(CWD, directory.path().as_os_str().as_bytes()).expect("opened");
+        let all = [b"a", b"b", b"c"].map(|name| name.to_vec());
+        assert_eq!(names(&opened, 3), Ok(Some(all.to_vec())));
+        assert_eq!(names(&opened, 2), Ok(None));
     }
 }

@@ -24,10 +24,12 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod foreign;
 mod found;
 mod host;
 mod key;
 mod left_out;
+mod let_in;
 mod listing;
 mod notices;
 mod stamp;
@@ -36,8 +38,10 @@ mod walk;
 mod write;
 
 pub use error::StageError;
+pub use foreign::{ForeignImageError, check_foreign};
 pub use found::Source;
 pub use key::Key;
+pub use let_in::LetInImages;
 pub use listing::{Listing, list};
 pub use notices::Notices;
 pub use store::{StagedImages, StoreError, StoredImage};

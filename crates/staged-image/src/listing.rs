@@ -11,6 +11,9 @@ use crate::{Key, Notices, Source, StageError};
 
 /// The number of times that directories are listed until their last change is long enough ago.
 const TRIES: u32 = 3;
+/// Maximum number of names in all sources, without those in hidden and denied directories. A file takes about
+/// 300 bytes of memory.
+const NAMES_MAX: usize = 2_000_000;
 
 /// The files of directories that are staged together, without their content.
 #[derive(Debug)]
@@ -33,7 +36,7 @@ pub struct Listing {
 pub fn list(sources: &[Source<'_>]) -> Result<Listing, StageError> {
     let mut tries = 1;
     loop {
-        let walked = walk(sources)?;
+        let walked = walk(sources, NAMES_MAX)?;
         let rest = walked.newest.and_then(|stamp| stamp.time_to_rest());
         match rest {
             Some(rest) if tries < TRIES => sleep(rest),

@@ -17,8 +17,6 @@ use crate::notices::LARGE_BYTES;
 use crate::stamp::Stamp;
 use crate::{Notices, StageError};
 
-/// Maximum number of files of all sources. Each takes about 300 bytes of memory.
-const FILES_MAX: usize = 2_000_000;
 /// Maximum depth of directories in each other. Each takes an open file while the walk is below it.
 const DEPTH_MAX: usize = 256;
 /// Number of directories that a large image's notice names.
@@ -31,6 +29,8 @@ pub(crate) struct Walked {
     pub(crate) notices: Notices,
     /// The stamp of the last change.
     pub(crate) newest: Option<Stamp>,
+    /// The number of names that were listed.
+    listed: usize,
     left_out: LeftOut,
 }
 
@@ -38,6 +38,8 @@ struct Walker<'a> {
     found: Walked,
     source: Source<'a>,
     number: usize,
+    /// The maximum number of names that are listed in all sources.
+    names_max: usize,
     /// Files with several names, by their identity.
     several: HashMap<(u64, u64), InodeId>,
     /// The bytes of the files below each directory at the top of the source.
@@ -68,12 +70,13 @@ enum Place {
     Hidden,
 }
 
-pub(crate) fn walk(sources: &[Source<'_>]) -> Result<Walked, StageError> {
+pub(crate) fn walk(sources: &[Source<'_>], names_max: usize) -> Result<Walked, StageError> {
     let mut found = Walked {
         tree: Tree::new(Metadata::directory(0o755)),
         digest: digest(),
         notices: Notices::default(),
         newest: None,
+        listed: 0,
         left_out: LeftOut::default(),
     };
     for (number, source) in sources.iter().enumerate() {
@@ -81,6 +84,7 @@ pub(crate) fn walk(sources: &[Source<'_>]) -> Result<Walked, StageError> {
             found,
             source: *source,
             number,
+            names_max,
             several: HashMap::new(),
             sizes: HashMap::new(),
             matched: (source.rules.given().iter())
@@ -114,7 +118,8 @@ impl<'a> Walker<'a> {
         let root = self.found.tree.root();
         self.link(root, self.number.to_string().as_bytes(), id)?;
         let place = Place::Shown(id);
-        let mut open = vec![self.enter(file, place, self.source.rules.root(), Vec::new())?];
+        let scope = self.source.rules.root();
+        let mut open = vec![self.enter(file, place, scope, Vec::new())?];
         while let Some(directory) = open.last_mut() {
             let Some(name) = directory.names.pop() else {
                 open.pop();
@@ -163,7 +168,7 @@ impl<'a> Walker<'a> {
         // A directory that is kept out shows no names of denied files.
         let is_denied = decision.state == State::Deny;
         if is_hidden(decision.state) || is_denied && is_kept_out(above.scope.decision().state) {
-            return Ok(self.leave_out(above, name, path, &decision));
+            return self.leave_out(above, name, path, &decision);
         }
         let directory = self.source.directory;
         let file = match open_path(&above.file, name) {
@@ -186,7 +191,7 @@ impl<'a> Walker<'a> {
             let parent = self.shown(open)?;
             let id = self.add_denied(parent, name, kind, &stat)?;
             if kind == FileType::Directory {
-                return Ok(self.enter_kept_out(file, Place::Denied(id), scope, path));
+                return self.enter_kept_out(file, Place::Denied(id), scope, path);
             }
             self.found.left_out.add_file(&stamp);
             return Ok(None);
@@ -230,7 +235,7 @@ impl<'a> Walker<'a> {
         let scope = (kind == FileType::Directory).then(|| above.scope.child(name));
         let parent = self.shown(open)?;
         let id = self.found.tree.add(inode);
-        self.count(&path, &stamp, kind)?;
+        self.count(&path, &stamp, kind);
         self.link(parent, name, id)?;
         if let Some(scope) = scope {
             return self.enter(file, Place::Shown(id), scope, path).map(Some);
@@ -248,7 +253,7 @@ impl<'a> Walker<'a> {
         name: &[u8],
         path: Vec<u8>,
         decision: &Decision<'_>,
-    ) -> Option<Open<'a>> {
+    ) -> Result<Option<Open<'a>>, StageError> {
         let is_default = |rule: &path_rules::Rule| rule.origin() == Origin::Default;
         let is_inherited = *decision == above.scope.decision();
         if decision.rule.is_some_and(is_default) && !is_inherited {
@@ -261,15 +266,19 @@ impl<'a> Walker<'a> {
         digest.update(&path.len().to_le_bytes());
         digest.update(&path);
         // A file that cannot be examined can be left out all the same.
-        let file = open_path(&above.file, name).ok()?;
-        let stat = statat(&file, c"", AtFlags::EMPTY_PATH).ok()?;
+        let Ok(file) = open_path(&above.file, name) else {
+            return Ok(None);
+        };
+        let Ok(stat) = statat(&file, c"", AtFlags::EMPTY_PATH) else {
+            return Ok(None);
+        };
         if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
             return self.enter_kept_out(file, Place::Hidden, above.scope.child(name), path);
         }
         let stamp = Stamp::new(&stat);
         stamp.add_identity_to(digest);
         self.found.left_out.add_file(&stamp);
-        None
+        Ok(None)
     }
 
     /// Returns a hidden or denied directory to be listed. `None` if no file in it may be shown.
@@ -279,7 +288,7 @@ impl<'a> Walker<'a> {
         place: Place,
         scope: Scope<'a>,
         path: Vec<u8>,
-    ) -> Option<Open<'a>> {
+    ) -> Result<Option<Open<'a>>, StageError> {
         if !scope.may_show_below() {
             // Its files are not looked at, so these rules may match one.
             for index in scope.given_below() {
@@ -287,18 +296,13 @@ impl<'a> Walker<'a> {
                     *is_matched = true;
                 }
             }
-            return None;
+            return Ok(None);
         }
-        // One that cannot be listed shows nothing.
-        let mut names = names(&file).ok()?;
-        names.reverse();
-        Some(Open {
-            file,
-            place,
-            scope,
-            path,
-            names,
-        })
+        match self.enter(file, place, scope, path) {
+            // One that cannot be listed shows nothing.
+            Err(StageError::Host { .. }) => Ok(None),
+            entered => entered.map(Some),
+        }
     }
 
     /// Returns the last of the open directories. Those that were kept out are added to the tree.
@@ -324,7 +328,7 @@ impl<'a> Walker<'a> {
                 }
                 Place::Hidden => {
                     let id = self.found.tree.add(Inode::directory(metadata));
-                    self.count(path, &stamp, FileType::Directory)?;
+                    self.count(path, &stamp, FileType::Directory);
                     self.link(above, last(path), id)?;
                     id
                 }
@@ -355,15 +359,22 @@ impl<'a> Walker<'a> {
         Ok(id)
     }
 
+    /// Lists the names of a directory.
     fn enter(
-        &self,
+        &mut self,
         file: OwnedFd,
         place: Place,
         scope: Scope<'a>,
         path: Vec<u8>,
     ) -> Result<Open<'a>, StageError> {
-        let names = names(&file);
-        let mut names = names.map_err(failed("list", self.source.directory, &path))?;
+        let directory = self.source.directory;
+        let listed = names(&file, self.names_max - self.found.listed);
+        let listed = listed.map_err(failed("list", directory, &path))?;
+        let mut names = listed.ok_or_else(|| StageError::TooMany {
+            directory: directory.to_owned(),
+            limit: self.names_max,
+        })?;
+        self.found.listed += names.len();
         names.reverse();
         Ok(Open {
             file,
@@ -386,19 +397,13 @@ impl<'a> Walker<'a> {
         }
     }
 
-    fn count(&mut self, path: &[u8], stamp: &Stamp, kind: FileType) -> Result<(), StageError> {
-        if self.found.tree.len() > FILES_MAX {
-            return Err(StageError::TooMany {
-                directory: self.source.directory.to_owned(),
-                limit: FILES_MAX,
-            });
-        }
+    /// Counts the bytes of a file.
+    fn count(&mut self, path: &[u8], stamp: &Stamp, kind: FileType) {
         if kind == FileType::RegularFile {
             let top = path.split(|&byte| byte == b'/').next().unwrap_or(path);
             let size = self.sizes.entry(top.to_vec()).or_default();
             *size = size.saturating_add(stamp.size_bytes);
         }
-        Ok(())
     }
 
     fn metadata(
@@ -466,3 +471,6 @@ fn child(above: &[u8], name: &[u8]) -> Vec<u8> {
     path.extend_from_slice(name);
     path
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,7 @@
 //! [`TreeDump`] says what a file system holds, one line a name, so that a mounted image, a directory
 //! that another tool unpacked and a [`Tree`](fstree::Tree) can be compared as text. [`TarBuilder`]
 //! writes archives byte by byte, the malformed ones too. [`RandomChanges`] changes the files of a
-//! directory. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`arm64_image`] is the
+//! directory. [`ThreeTrees`] are a directory that a sandbox and its host edited, with the end of an apply. [`SandboxMounts`] are the disks of a sandbox in the host's kernel. [`arm64_image`] is the
 //! shortest kernel. [`ForgedExt4`] is a disk that reads as gigabytes. [`ProcessDump`] is what a process can see at
 //! its start. [`misfits`] are files that msb never writes. [`shell_program`] is a program of a few lines. [`peak_bytes_of_child`] measures the memory of a test. With the feature `strategies` there are
 //! random layers and a naive interpreter that says what they come to; with `images` whole images as
@@ -29,6 +29,7 @@ pub mod registry;
 pub mod sandboxes;
 mod shell_program;
 mod tar_builder;
+mod three_trees;
 mod tree_dump;
 
 #[cfg(feature = "strategies")]
@@ -45,4 +46,5 @@ pub use random_changes::RandomChanges;
 pub use real_registry::RealRegistry;
 pub use shell_program::shell_program;
 pub use tar_builder::{TarBuilder, TarEntry};
+pub use three_trees::{AppliedFiles, ApplyEnd, HostFiles, SandboxChange, ThreeTrees};
 pub use tree_dump::{Content, DumpError, TreeDump};

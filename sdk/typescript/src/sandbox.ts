@@ -278,8 +278,8 @@ export class Sandbox implements AsyncDisposable {
 
   /**
    * Stages the directories of the stopped sandbox anew, and returns the changes of its files. The sandbox keeps its own
-   * changes, and has this host's files of this moment where it changed nothing. If both changed a path in different ways,
-   * nothing is changed, and the detail `conflicts` of the error lists such paths.
+   * changes, and has this host's files of this moment where it changed nothing; snapshots keep the files that they have.
+   * If both changed a path in different ways, nothing is changed, and the detail `conflicts` of the error lists such paths.
    */
   async restage(options: CallOptions & { readonly dryRun?: boolean | undefined } = {}): Promise<DiscardedChange[]> {
     return this.#remote.value("restage", options, options);

@@ -8,6 +8,7 @@
 //! | `checks::machine::boot_…` | behaviour that users rely on and that depends on the VMM |
 //! | `checks::guest::boot_…` | exchanges of guest and host, which are the same for every VMM |
 //! | `checks::disk::boot_…` | snapshots, rollbacks, and roots other than an overlay |
+//! | `checks::git::boot_…` | a repository of git in a staged directory, with an image that has git |
 //! | `docker::boot_…` | an invocation against docker's documentation of the same options |
 //! | `walk::`, `tree::`, `pulled::` | a whole life in a script; the guest's tree; a real registry |
 //! | `kernel::` | each option of `kernel-config`, by use |

@@ -29,5 +29,13 @@ fn read(bytes: &[u8]) -> Result<(), ReadError> {
         Ok(())
     })?;
     assert_eq!(sum, size.data_bytes);
+    // The seeds have one image of this size.
+    let mut image_bytes = 0;
+    reader.image(512, &mut |offset_bytes, piece| {
+        assert_eq!(offset_bytes, image_bytes);
+        image_bytes += u64::try_from(piece.len()).expect("a piece is short");
+        assert!(image_bytes <= 512);
+        Ok(())
+    })?;
     reader.finish()
 }

@@ -195,7 +195,7 @@ fn mounts() -> Vec<Mount> {
         target: target.parse().expect("a target"),
         read_only: false,
         source: Source::Staged(Staged {
-            directory: "/".into(),
+            directory: Some("/".into()),
             rules: Vec::new(),
             default_rules: true,
         }),

@@ -74,7 +74,8 @@ impl ImageStore {
             });
         }
         let stores = paths::kept("stores")?;
-        let name = format!("{:016x}-{}", file_identity::read(program)?, debian.name());
+        let identity = format!("{:016x}", file_identity::read(program)?);
+        let name = format!("{identity}-{}", debian.name());
         let lock = File::create(stores.join(format!("{name}.lock")))?;
         // Tests that use a finished store at once do not wait for each other.
         lock.lock_shared()?;
@@ -84,7 +85,7 @@ impl ImageStore {
             lock.lock()?;
         }
         if !finished.exists() {
-            remove_others(&stores, &name)?;
+            remove_others(&stores, &identity)?;
             for part in SHARED {
                 fs::create_dir_all(home.join(part))?;
             }
@@ -106,11 +107,13 @@ impl ImageStore {
     }
 }
 
-/// Removes the stores of other msb programs, except those that a test still uses.
-fn remove_others(stores: &Path, name: &str) -> Result<()> {
+/// Removes the stores of other msb programs than this one, except those that a test still uses.
+fn remove_others(stores: &Path, identity: &str) -> Result<()> {
     for entry in fs::read_dir(stores)? {
-        let path = entry?.path();
-        if !path.is_dir() || path.ends_with(name) {
+        let entry = entry?;
+        let path = entry.path();
+        let is_own = entry.file_name().to_string_lossy().starts_with(identity);
+        if !path.is_dir() || is_own {
             continue;
         }
         let lock = File::create(path.with_extension("lock"))?;

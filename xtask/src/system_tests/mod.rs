@@ -143,11 +143,15 @@ pub(crate) fn run(name: &str, arguments: &ArgMatches) -> Result<ExitCode> {
         tests.package,
         call.filter
     ));
+    // The tests of a crate of the product are its unit tests.
+    let target = match tests.package.strip_prefix("msb-") {
+        Some(_) => "--lib".to_owned(),
+        None => format!("--test={}-tests", tests.package),
+    };
     let mut command = cargo();
     command
         .args(["test", "--quiet", "--locked"])
-        .args(["--package", tests.package])
-        .args(["--test", &format!("{}-tests", tests.package), "--"])
+        .args(["--package", tests.package, &target, "--"])
         .arg(&call.filter)
         .args(call.with_long.then_some("--include-ignored"))
         .envs(call.variables);

@@ -220,6 +220,12 @@ pub(super) const TESTS: &[Tests] = &[
         &[MSB, count("1000"), FIRST],
     ),
     tests(
+        "three-trees",
+        ("msb-sandbox-files", "three_trees"),
+        "Edit a directory at random in a sandbox and on the host: apply ends as a model says",
+        &[count("10000"), FIRST],
+    ),
+    tests(
         "saved",
         ("oracle", "saved::"),
         "Load layers of many programs, hostile ones too: msb save gives the same tars",

@@ -11,7 +11,8 @@ use msb_terminal::output;
     have on this host now. The sandbox keeps its own changes. The files that it sees changed are \
     printed with their msb diff letters. A path that the host and the sandbox changed in \
     different ways is a conflict: msb lists all conflicts and changes nothing.\n\n\
-    A sandbox with snapshots is refused, because they show their files over the old ones.\n\n\
+    Snapshots keep the files that they have: a rollback or an undo to one from before brings the \
+    host's files of that time back, until the next restage.\n\n\
     Examples:\n  \
     msb restage --dry-run agent      only print what would change\n  \
     msb apply agent && msb stop agent && msb restage agent && msb start agent"

@@ -65,7 +65,11 @@ fn mount(mount: &Mount) -> msb_sdk::Mount {
             directory: path, ..
         }
         | Source::BindFile { file: path } => msb_sdk::Mount::bind(text(path), target),
-        Source::Staged(staged) => msb_sdk::Mount::staged(text(&staged.directory), target),
+        Source::Staged(staged) => {
+            // A mount that is typed has a directory.
+            let directory = staged.directory.as_deref().map(text);
+            msb_sdk::Mount::staged(directory.unwrap_or_default(), target)
+        }
         Source::Volume { volume } => msb_sdk::Mount::volume(volume.as_str(), target),
         Source::Anonymous { size_bytes } => {
             let mut unnamed = msb_sdk::Mount::unnamed_volume(target);

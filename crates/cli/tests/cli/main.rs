@@ -10,6 +10,8 @@ mod root_disk;
 mod save;
 mod snapshot_archives;
 mod snapshots;
+mod staged_disk;
+mod staging;
 mod support;
 mod undo;
 mod unstarted;

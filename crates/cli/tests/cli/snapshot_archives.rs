@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::Value;
+
 use crate::support::{Said, TestHome, host_architecture};
 
 /// The number of bytes that are flipped, each alone, over the whole archive.
@@ -55,6 +57,11 @@ fn import(home: &TestHome, archive: &Path, name: &[&str]) -> Said {
 
 /// Extracts the disk with GNU tar.
 fn disk(archive: &Path, directory: &Path) -> Vec<u8> {
+    part(archive, directory, "disk.img")
+}
+
+/// Extracts an archive with GNU tar. Returns one of its parts.
+fn part(archive: &Path, directory: &Path, name: &str) -> Vec<u8> {
     fs::create_dir_all(directory).expect("made");
     let mut tar = Command::new("tar");
     tar.args(["--zstd", "-xSf"])
@@ -62,7 +69,27 @@ fn disk(archive: &Path, directory: &Path) -> Vec<u8> {
         .arg("-C")
         .arg(directory);
     assert!(tar.status().expect("tar is there").success());
-    fs::read(directory.join("disk.img")).expect("extracted")
+    fs::read(directory.join(name)).expect("extracted")
+}
+
+/// The content of the file of a staged directory, which is nowhere else in an archive.
+const STAGED: &str = "of the directory that was staged";
+
+/// Makes a sandbox with a staged directory, changes in it and a snapshot, and exports it. Returns the archive.
+fn exported_with_staged(home: &TestHome) -> PathBuf {
+    let project = home.path().join("project");
+    fs::create_dir(&project).expect("made");
+    fs::write(project.join("file"), STAGED).expect("written");
+    let mount = format!("{}:/work:staged", project.display());
+    let words = ["create", "-q", "--name", "agent", "--upper-size", "64m"];
+    let rules = ["--rule", ".envrc=allow", "--rule", "docs=read-only"];
+    let words = [&words[..], &["-v", &mount], &rules, &["app"]].concat();
+    printed(home, &words);
+    home.change_staged("agent", &["new", ".envrc"]);
+    printed(home, &["snapshot", "create", "agent@clean"]);
+    let archive = home.path().join("staged.msb");
+    export(home, "agent@clean", &archive);
+    archive
 }
 
 /// Returns the directories of sandboxes, of which a failed import leaves none.
@@ -226,4 +253,79 @@ fn a_flipped_byte_and_a_truncated_file_are_named_and_leave_nothing() {
     }
     assert_eq!(directories(&home), 1);
     assert_eq!(import(&home, &archive, &["copy"]).stdout, "copy@clean\n");
+}
+
+#[test]
+fn a_staged_directory_comes_along_and_leads_to_no_host() {
+    let home = home_with_image();
+    let archive = exported_with_staged(&home);
+    let imported = import(&home, &archive, &["copy"]);
+    assert_eq!(imported.stdout, "copy@clean\n", "{}", imported.stderr);
+    let rules = "each rule of /work that lets changes out was left out";
+    assert!(imported.stderr.contains(rules), "{}", imported.stderr);
+    // The other host has no such directory.
+    fs::remove_dir_all(home.path().join("project")).expect("removed");
+    let inspected = printed(&home, &["inspect", "copy"]);
+    assert!(!inspected.contains("project"), "{inspected}");
+    let inspected: Value = serde_json::from_str(&inspected).expect("JSON");
+    let mount = &inspected[0]["mounts"][0];
+    assert_eq!(mount["type"], "staged");
+    assert_eq!(mount["target"], "/work");
+    assert!(mount["directory"].is_null(), "{mount}");
+
+    let changes = "A /work/.envrc\nA /work/new\n";
+    for words in [["diff", "copy"], ["diff", "copy@clean"]] {
+        assert_eq!(printed(&home, &words), changes);
+    }
+    assert_eq!(printed(&home, &["fs", "cat", "copy", "/work/file"]), STAGED);
+    let elsewhere = ["the directory staged at /work is on the host where"];
+    for words in [&["apply", "copy"][..], &["restage", "copy"]] {
+        let refused = home.msb(words);
+        refused.assert_refused(&elsewhere);
+        refused.assert_hint("msb apply --from /work NAME DIR");
+    }
+    let here = home.path().join("here");
+    fs::create_dir(&here).expect("made");
+    let to = here.to_str().expect("text");
+    let applied = printed(&home, &["apply", "--from", "/work", "copy", to]);
+    assert!(
+        applied.contains("R ") && applied.contains(".envrc"),
+        "{applied}"
+    );
+    let new = fs::read_to_string(here.join("new")).expect("applied");
+    assert_eq!(new, "of the sandbox");
+    assert!(!here.join(".envrc").exists(), "direnv runs it");
+
+    // A fork and another export have the same files below their changes.
+    printed(&home, &["fork", "copy@clean", "fork"]);
+    assert_eq!(printed(&home, &["diff", "fork"]), changes);
+    let again = home.path().join("again.msb");
+    export(&home, "copy@clean", &again);
+    let [before, after] = [(&archive, "before"), (&again, "after")]
+        .map(|(archive, name)| part(archive, &home.path().join(name), "staged-0.erofs"));
+    assert!(before == after, "another image");
+    printed(&home, &["rm", "copy", "fork"]);
+}
+
+#[test]
+fn a_flipped_byte_of_a_staged_image_is_reported_by_its_name_and_leaves_nothing() {
+    let home = home_with_image();
+    let archive = exported_with_staged(&home);
+    let zstd = |option: &str, from: &Path, to: &Path| {
+        let mut zstd = Command::new("zstd");
+        let status = zstd.args(["-qf", option]).arg(from).arg("-o").arg(to);
+        assert!(status.status().expect("zstd is there").success());
+    };
+    let tar = home.path().join("archive.tar");
+    zstd("-d", &archive, &tar);
+    let mut bytes = fs::read(&tar).expect("read");
+    let mut places = bytes.windows(STAGED.len());
+    let found = places.position(|bytes| bytes == STAGED.as_bytes());
+    bytes[found.expect("in the image")] ^= 1;
+    fs::write(&tar, bytes).expect("written");
+    let damaged = home.path().join("damaged.msb");
+    zstd("-3", &tar, &damaged);
+    let refused = import(&home, &damaged, &["copy"]);
+    refused.assert_refused(&["the archive is damaged in staged-0.erofs: its digest"]);
+    assert_eq!(directories(&home), 1);
 }

@@ -49,6 +49,24 @@ impl TestHome {
         }
     }
 
+    /// Adds files to the first staged directory of a sandbox that never ran, as its guest would. Their content is
+    /// `of the sandbox`.
+    pub(crate) fn change_staged(&self, sandbox: &str, names: &[&str]) {
+        let directory = self.msb(&["inspect", "-f", "{{.directory}}", sandbox]);
+        let disk = std::path::Path::new(directory.stdout.trim()).join("upper.ext4");
+        let (file, commands) = (self.path().join("change"), self.path().join("debugfs"));
+        fs::write(&file, "of the sandbox").expect("written");
+        let lines = names.iter().map(|name| {
+            let file = file.display();
+            format!("write {file} /staged/0/upper/{name}\n")
+        });
+        fs::write(&commands, lines.collect::<String>()).expect("written");
+        let mut debugfs = Command::new("debugfs");
+        let output = debugfs.args(["-w", "-f"]).arg(commands).arg(disk).output();
+        let output = output.expect("debugfs is there");
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Loads an image with one file into the store.
     pub(crate) fn load(&self, name: &str, architecture: &str) {
         self.load_layer(name, architecture, tar(&[("greeting", b"hello".to_vec())]));

@@ -51,6 +51,12 @@ pub enum ReadError {
         #[source]
         source: io::Error,
     },
+    /// The metadata is larger than the caller takes.
+    #[error("the metadata has more than {limit_bytes} bytes, the limit")]
+    Memory {
+        /// The limit, in bytes.
+        limit_bytes: u64,
+    },
     /// An extent names a device that the caller did not give.
     #[error("device {device} is missing")]
     MissingDevice {

@@ -22,6 +22,8 @@ pub struct Image<R> {
     pub(crate) disk: SuperBlock,
     pub(crate) block_size: BlockSize,
     pub(crate) space: AddressSpace,
+    /// Bytes of metadata that are read at most in one pass.
+    pub(crate) metadata_bytes: u64,
     superblock: Superblock,
     devices: Vec<DeviceSlot>,
 }
@@ -45,6 +47,15 @@ pub struct Superblock {
 impl<R: ReadAt> Image<R> {
     /// Reads the superblock and the device table. If the image has a checksum, it must match.
     pub fn open(source: R) -> Result<Self, OpenError> {
+        Self::open_within(source, u64::MAX)
+    }
+
+    /// Opens an image that may be hostile, as [`Image::open`] does. Reading all of its metadata fails if that
+    /// has more than about `metadata_bytes`; what is kept of it takes a few times as much memory.
+    ///
+    /// # Errors
+    /// Fails as [`Image::open`] does.
+    pub fn open_within(source: R, metadata_bytes: u64) -> Result<Self, OpenError> {
         let io = |source| OpenError::Io {
             offset_bytes: SUPERBLOCK_OFFSET_BYTES,
             source,
@@ -74,6 +85,7 @@ impl<R: ReadAt> Image<R> {
             disk,
             block_size,
             space,
+            metadata_bytes,
             superblock,
             devices,
         })

@@ -23,7 +23,7 @@ impl<'image, R: ReadAt> NodeReader<'image, R> {
     pub(crate) fn new(image: &'image Image<R>) -> Self {
         Self {
             image,
-            pages: Pages::new(&image.source, image.size_bytes),
+            pages: Pages::new(&image.source, image.size_bytes, image.metadata_bytes),
             shared_xattrs: HashSet::new(),
         }
     }

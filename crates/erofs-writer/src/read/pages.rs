@@ -15,6 +15,8 @@ pub(crate) struct Pages<'image, R> {
     slots: Vec<Option<Page>>,
     /// Bytes that may still be read. The limit prevents overlapping structures from multiplying.
     allowance_bytes: u64,
+    /// The limit of the caller, if that is the smaller one.
+    limit_bytes: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -26,13 +28,15 @@ struct Page {
 impl<'image, R: ReadAt> Pages<'image, R> {
     /// Returns the pages of an image of `size_bytes`. An intact image needs each byte of its
     /// metadata once, or a few times where attributes are shared. The allowance is sixteen times
-    /// the image's size and 64 MiB.
-    pub(crate) fn new(source: &'image R, size_bytes: u64) -> Self {
+    /// the image's size and 64 MiB, and at most `limit_bytes`.
+    pub(crate) fn new(source: &'image R, size_bytes: u64, limit_bytes: u64) -> Self {
+        let whole_bytes = size_bytes.saturating_mul(16).saturating_add(64 << 20);
         Self {
             source,
             size_bytes,
             slots: (0..PAGES).map(|_| None).collect(),
-            allowance_bytes: size_bytes.saturating_mul(16).saturating_add(64 << 20),
+            allowance_bytes: whole_bytes.min(limit_bytes),
+            limit_bytes: (limit_bytes < whole_bytes).then_some(limit_bytes),
         }
     }
 
@@ -66,10 +70,11 @@ impl<'image, R: ReadAt> Pages<'image, R> {
         offset_bytes: u64,
         length_bytes: u64,
     ) -> Result<(), ReadError> {
-        self.allowance_bytes = self
-            .allowance_bytes
-            .checked_sub(length_bytes)
-            .ok_or_else(|| structure.corrupt(offset_bytes, Fault::TooLarge))?;
+        let left_bytes = self.allowance_bytes.checked_sub(length_bytes);
+        self.allowance_bytes = left_bytes.ok_or_else(|| match self.limit_bytes {
+            Some(limit_bytes) => ReadError::Memory { limit_bytes },
+            None => structure.corrupt(offset_bytes, Fault::TooLarge),
+        })?;
         Ok(())
     }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use erofs_writer::{FileData, Image, ReadAt};
-use fstree::{FileKind, Tree};
+use erofs_writer::{Builder, FileData, Image, Options, ReadAt, ReadError};
+use fstree::{FileKind, Metadata, Tree};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -99,6 +99,33 @@ fn every_single_byte_may_be_wrong() {
             }
         }
     }
+}
+
+#[test]
+fn no_more_metadata_is_read_than_the_limit() {
+    let mut builder = Builder::new(io::Cursor::new(Vec::new()), Options::default()).unwrap();
+    for number in 0..1000 {
+        let path = format!("d/{number}");
+        builder
+            .file(path, Metadata::with_mode(0o644), &mut &b""[..])
+            .unwrap();
+    }
+    let image = builder.finish().unwrap().0.into_inner();
+    let read = |limit_bytes| {
+        let image = Image::open_within(&image[..], limit_bytes).unwrap();
+        image.read_tree()
+    };
+    assert_eq!(read(1 << 20).unwrap().len(), 1002);
+    let error = read(10_000).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ReadError::Memory {
+                limit_bytes: 10_000
+            }
+        ),
+        "{error:?}"
+    );
 }
 
 proptest! {

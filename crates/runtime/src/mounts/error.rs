@@ -94,6 +94,14 @@ pub enum MountError {
         /// The target of the other one.
         other: Target,
     },
+    /// The sandbox was made of an exported snapshot, and the directory is where that was taken.
+    #[error(
+        "the directory staged at {target} is on the host where the sandbox's snapshot was exported"
+    )]
+    StagedElsewhere {
+        /// The mount's path in the sandbox.
+        target: Target,
+    },
     /// The root is a disk image, which has no place for the changes of staged directories.
     #[error("cannot stage a directory in a sandbox with --root-disk: create one with an image")]
     StagedRoot,
@@ -221,6 +229,11 @@ impl Diagnose for MountError {
             Self::Vanished { path, .. } => {
                 Diagnosis::new(ErrorKind::PathNotFound).detail("path", path)
             }
+            Self::StagedElsewhere { target } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .hint(format!(
+                    "copy files into the sandbox with msb cp, and put its changes into a directory of this \
+                     host with msb apply --from {target} NAME DIR"
+                )),
             Self::Unreadable { path, .. } => {
                 Diagnosis::new(ErrorKind::PermissionDenied).detail("path", path)
             }

@@ -20,7 +20,7 @@ pub(crate) fn keep_home_out(home: &Home, mounts: &[Mount]) -> Result<(), MountEr
             directory: path, ..
         }
         | Source::BindFile { file: path } => Some(path),
-        Source::Staged(staged) => Some(&staged.directory),
+        Source::Staged(staged) => staged.directory.as_ref(),
         _ => None,
     });
     for path in binds {

@@ -20,15 +20,16 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Assigns each mount a disk or a share in the VMM's room.
+    /// Assigns each mount a disk or a share in the VMM's room. `staged_image` is the path of the image of the staged
+    /// directories.
     ///
     /// # Errors
     /// Mounts for which there is no room, or whose description is too long.
     pub(crate) fn assign(
-        home: &Home,
-        files: &SandboxPaths,
+        (home, files): (&Home, &SandboxPaths),
         mounts: &[Mount],
         room: &Room,
+        staged_image: PathBuf,
     ) -> Result<Self, MountError> {
         let places = room.places(mounts)?;
         let mut layout = Self {
@@ -53,7 +54,7 @@ impl Layout {
         }
         if staged(mounts).next().is_some() {
             layout.disks.push(Disk {
-                path: files.staged(),
+                path: staged_image,
                 format: DiskFormat::Raw,
                 access: DiskAccess::ReadOnly,
                 serial: STAGED_SERIAL.to_owned(),
@@ -154,7 +155,9 @@ mod tests {
         let files = SandboxPaths {
             directory: "/sandbox".into(),
         };
-        Layout::assign(&Home::new("/home"), &files, mounts, &room).expect("room")
+        let home = Home::new("/home");
+        let staged = files.staged();
+        Layout::assign((&home, &files), mounts, &room, staged).expect("room")
     }
 
     #[test]

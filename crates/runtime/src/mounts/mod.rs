@@ -123,7 +123,10 @@ pub(crate) fn arrange(
                 let rules = std::mem::take(rules);
                 mount.source = host::recorded(directory, rules)?;
             }
-            Source::Staged(staged) => staged.directory = staged::recorded(&staged.directory)?,
+            Source::Staged(Staged {
+                directory: Some(directory),
+                ..
+            }) => *directory = staged::recorded(directory)?,
             _ => {}
         }
     }
@@ -191,18 +194,6 @@ impl Mount {
             (Some(one), Some(two)) if one == two => Err(MountError::VolumeTwice {
                 volume: one.clone(),
             }),
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks that the path of a staged directory still leads to a directory, and through no symlink: it is
-    /// read or written again. Any other mount is not looked at.
-    ///
-    /// # Errors
-    /// If the path is gone, leads elsewhere or to another kind of file, or cannot be read.
-    pub fn check_staged(&self) -> Result<(), MountError> {
-        match &self.source {
-            Source::Staged(staged) => host::check(&staged.directory, true, &self.target),
             _ => Ok(()),
         }
     }

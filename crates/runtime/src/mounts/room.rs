@@ -200,6 +200,7 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mounts::Staged;
 
     const RO: StartOptions = StartOptions::Entry(DiskAccess::ReadOnly);
     const RW: StartOptions = StartOptions::Entry(DiskAccess::ReadWrite);
@@ -212,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Returns one mount for each letter: `d` directory, `f` file, `v` volume, `t` memory.
+    /// Returns one mount for each letter: `d` directory, `f` file, `v` volume, `s` staged, `t` memory.
     /// Upper-case letters are writable, lower-case letters read-only.
     fn mounts(letters: &str) -> Vec<Mount> {
         let source = |letter: char| match letter.to_ascii_lowercase() {
@@ -222,6 +223,11 @@ mod tests {
             },
             'f' => Source::BindFile { file: "/f".into() },
             'v' => Source::Anonymous { size_bytes: 0 },
+            's' => Source::Staged(Staged {
+                directory: Some("/s".into()),
+                rules: Vec::new(),
+                default_rules: true,
+            }),
             _ => Source::Tmpfs {
                 size_bytes: None,
                 mode: None,
@@ -266,6 +272,51 @@ mod tests {
                 let places = room.places(&mounts(letters)).expect("room");
                 assert!(devices(&places) <= room.devices, "{letters}: {places:?}");
             }
+        }
+    }
+
+    #[test]
+    fn staged_directories_are_one_disk() {
+        let (one, two) = (StartOptions::Staged(0), StartOptions::Staged(1));
+        let (device, guest) = (StartOptions::Device, StartOptions::Guest);
+        let (qemu, krun) = (Room::for_qemu, Room::for_krun);
+        for (room, letters, expected) in [
+            (qemu(true), "sS", vec![one, two]),
+            (qemu(true), "SVS", vec![one, device, two]),
+            (qemu(true), "SDS", vec![one, RW, two]),
+            // The volumes share the only other device.
+            (qemu(true), "SVV", vec![one, RW, RW]),
+            (qemu(false), "SVV", vec![one, device, device]),
+            (qemu(false), "SDdVS", vec![one, RW, RO, RW, two]),
+            (qemu(false), "DsVtSv", vec![RW, one, RW, guest, two, RO]),
+            (krun(true), "SDsV", vec![one, device, two, device]),
+            (krun(false), "SDsVv", vec![one, device, two, device, device]),
+        ] {
+            let places = room.places(&mounts(letters)).expect("room");
+            assert_eq!(places, expected, "{letters}");
+            assert!(devices(&places) <= room.devices, "{letters}");
+        }
+        // However many there are, they count as one of the mounts that are too many.
+        for (room, letters, refusal) in [
+            (
+                qemu(true),
+                "SSSDd",
+                "3 volumes and host directories are too many: with qemu and a network the limit is 2 (3",
+            ),
+            (
+                krun(true),
+                "SDSVv",
+                "4 volumes and host directories are too many: with krun and a network the limit is 3 (4",
+            ),
+            (
+                krun(false),
+                "SDDVv",
+                "5 volumes and host directories are too many: with krun the limit is 4;",
+            ),
+        ] {
+            let refused = room.places(&mounts(letters)).expect_err("no room");
+            let refused = refused.to_string();
+            assert!(refused.starts_with(refusal), "{letters}: {refused}");
         }
     }
 

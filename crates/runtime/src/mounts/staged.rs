@@ -4,14 +4,16 @@ use fs_err as fs;
 use path_rules::{Rule, Rules, TooManyRules};
 use serde::{Deserialize, Serialize};
 
-use super::{Mount, MountError, Source, Target};
+use super::{Mount, MountError, Source, Target, host};
 
 /// A directory of the host that is staged: the sandbox has its files as they were when it was created, and
 /// its changes stay in the sandbox until they are applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Staged {
-    /// The directory's path, without symlinks once it is recorded.
-    pub directory: PathBuf,
+    /// The directory's path, without symlinks once it is recorded; `None` if it is on another host, where a
+    /// snapshot of the sandbox was exported.
+    #[serde(default)]
+    pub directory: Option<PathBuf>,
     /// The rules of its files; their paths are relative to the directory.
     #[serde(default)]
     pub rules: Vec<Rule>,
@@ -21,6 +23,20 @@ pub struct Staged {
 }
 
 impl Staged {
+    /// Returns the directory of the host, which is read or written again. Its path still leads to a directory, and
+    /// through no symlink.
+    ///
+    /// # Errors
+    /// If it is on another host, or its path is gone, leads elsewhere or to another kind of file, or cannot be read.
+    pub fn source(&self, target: &Target) -> Result<&Path, MountError> {
+        let elsewhere = || MountError::StagedElsewhere {
+            target: target.clone(),
+        };
+        let directory = self.directory.as_deref().ok_or_else(elsewhere)?;
+        host::check(directory, true, target)?;
+        Ok(directory)
+    }
+
     /// Returns all rules.
     ///
     /// # Errors
@@ -71,8 +87,8 @@ pub(super) fn recorded(directory: &Path) -> Result<PathBuf, MountError> {
 
 /// Checks that no staged directory lies in another one, neither on the host nor in the sandbox.
 pub(super) fn check_apart(mounts: &[Mount]) -> Result<(), MountError> {
-    let all: Vec<(&Target, &Path)> = staged(mounts)
-        .map(|(mount, staged)| (&mount.target, staged.directory.as_path()))
+    let all: Vec<(&Target, Option<&Path>)> = staged(mounts)
+        .map(|(mount, staged)| (&mount.target, staged.directory.as_deref()))
         .collect();
     for (index, (target, directory)) in all.iter().enumerate() {
         for (position, (other, above)) in all.iter().enumerate() {
@@ -80,7 +96,8 @@ pub(super) fn check_apart(mounts: &[Mount]) -> Result<(), MountError> {
                 continue;
             }
             let is_below = other.covers(target.as_str().as_bytes());
-            if is_below || directory.starts_with(above) {
+            let hosts = directory.zip(*above);
+            if is_below || hosts.is_some_and(|(one, above)| one.starts_with(above)) {
                 return Err(MountError::StagedTwice {
                     target: (*target).clone(),
                     other: (*other).clone(),

@@ -9,7 +9,6 @@ use msb_network::Publish;
 
 use super::lock::ChangeLock;
 use super::own::OwnerLock;
-use super::staging::settle_staged;
 use super::{Lock, ReadLock, Sandbox, SandboxPaths, SeenFiles, Spec, State, UpperPool, record};
 use crate::Home;
 use crate::published_ports::read_published;
@@ -81,7 +80,6 @@ impl Sandbox {
         };
         now.settle_record()?;
         now.remove_unfinished(&lock);
-        settle_staged(&now)?;
         Ok((now, lock))
     }
 

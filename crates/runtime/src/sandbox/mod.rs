@@ -64,9 +64,7 @@ pub use upper::{UpperError, upper_options};
 pub use upper_pool::{AdoptError, GenerationsLock, SeenFiles, UpperPool};
 
 pub(crate) use spec::BootFiles;
-pub use staging::{
-    add_staged, current_staged, settle_staged, share_staged, with_native_root,
-};
+pub use staging::{add_staged, current_staged, staged_below, with_native_root};
 pub(crate) use upper::own_mounts;
 
 use crate::Home;

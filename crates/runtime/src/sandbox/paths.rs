@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use generations::GenerationId;
+
 /// The paths of one sandbox's files.
 #[derive(Debug, Clone)]
 pub struct SandboxPaths {
@@ -29,15 +31,26 @@ impl SandboxPaths {
         self.directory.join("base.ext4")
     }
 
-    /// Returns the path of the image of the staged directories.
+    /// Returns the path of the image of the staged directories that the sandbox began with.
     pub fn staged(&self) -> PathBuf {
         self.directory.join("staged.erofs")
     }
 
-    /// Returns the path of the image of staged directories that a new upper disk belongs to, before that disk
-    /// is in its place.
-    pub fn new_staged(&self) -> PathBuf {
-        self.directory.join("staged.new.erofs")
+    /// Returns the path of an image of staged directories that no disk lies over yet.
+    pub fn unfinished_staged(&self) -> PathBuf {
+        let name = format!("{}staged.erofs", durable_files::UNFINISHED);
+        self.directory.join(name)
+    }
+
+    /// Returns the directory of the images of directories that were staged anew.
+    pub fn layers(&self) -> PathBuf {
+        self.directory.join("layers")
+    }
+
+    /// Returns the path of the image that lies below all states of the upper disk whose oldest generation is this
+    /// one.
+    pub fn layer(&self, oldest: GenerationId) -> PathBuf {
+        self.layers().join(format!("{oldest}.erofs"))
     }
 
     /// Returns the directory of the images of files that were let into the staged directories later.

@@ -1,13 +1,14 @@
 //! The staged directories of a new sandbox: their image, and a place for their changes on the upper disk.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fs_err as fs;
-use fstree::{Inode, InodeId, Metadata, Name, ReadAt, Tree};
+use fstree::{Inode, InodeId, Metadata, Name, Tree};
+use generations::State;
 use staged_image::{Listing, Source, list};
 
-use super::{CreateError, Sandbox, SandboxPaths, UpperPool, upper};
+use super::{CreateError, Sandbox, SandboxPaths, UpperPool};
 use crate::Home;
 use crate::mounts::{self, MountError};
 
@@ -15,17 +16,17 @@ use crate::mounts::{self, MountError};
 const UPPER: &[u8] = b"upper";
 /// The directory of the upper disk that has one for each staged directory, by its number.
 const STAGED: &[u8] = b"staged";
-/// Offset of `s_uuid` in an ext4 filesystem: the superblock is at byte 1024 (fs/ext4/ext4.h).
-const EXT4_UUID_OFFSET_BYTES: u64 = 1024 + 0x68;
 
 impl Sandbox {
     /// Gives the sandbox the image of its staged directories, which is written unless another sandbox has the
     /// same one. Returns the metadata of the directories, in the order of their numbers.
     pub(super) fn stage(&mut self, home: &Home) -> Result<Vec<Metadata>, CreateError> {
-        let count = mounts::staged(&self.spec.mounts).count();
-        if count == 0 {
+        let mut all = mounts::staged(&self.spec.mounts);
+        // An imported sandbox gets its image from the archive.
+        if all.all(|(_, staged)| staged.directory.is_none()) {
             return Ok(Vec::new());
         }
+        let count = mounts::staged(&self.spec.mounts).count();
         let mut listing = self.list_staged()?;
         home.staged_images()
             .stage(&mut listing, &self.files.staged())?;
@@ -40,80 +41,43 @@ impl Sandbox {
     /// # Errors
     /// If a directory cannot be read, or has too many files or rules.
     pub fn list_staged(&self) -> Result<Listing, CreateError> {
-        let mut rules = Vec::new();
+        let mut found = Vec::new();
         for (mount, staged) in mounts::staged(&self.spec.mounts) {
-            mount.check_staged()?;
-            rules.push((staged, staged.all_rules().map_err(MountError::from)?));
+            let rules = staged.all_rules().map_err(MountError::from)?;
+            found.push((staged.source(&mount.target)?, rules));
         }
-        let sources = rules.iter().map(|(staged, rules)| Source {
-            directory: &staged.directory,
-            rules,
-        });
+        let sources = found
+            .iter()
+            .map(|(directory, rules)| Source { directory, rules });
         let sources: Vec<Source<'_>> = sources.collect();
         Ok(list(&sources).map_err(staged_image::StoreError::from)?)
     }
-
-    /// Returns the UUID of an upper disk that belongs to an image of staged directories.
-    ///
-    /// # Errors
-    /// If the image cannot be read.
-    pub fn staged_uuid(&self, image: &Path) -> io::Result<[u8; 16]> {
-        let image = fs::File::open(image)?.into_parts().0;
-        let image = erofs_writer::Image::open(image).map_err(io::Error::other)?;
-        let image = hex::encode(image.superblock().uuid);
-        Ok(upper::seed(&self.spec, &format!("uuid over {image}")))
-    }
 }
 
-/// Gives a stopped sandbox the image of staged directories that its disk belongs to, if a process that was
-/// killed left two of them.
+/// Returns the path of the image of staged directories that the disk of a sandbox lies over, running or not.
 ///
 /// # Errors
-/// If the disk or an image cannot be read, or the directory cannot be changed.
-pub fn settle_staged(sandbox: &Sandbox) -> io::Result<()> {
-    let new = sandbox.files.new_staged();
-    if !fs::exists(&new)? {
-        return Ok(());
+/// If the disk's list of generations cannot be read.
+pub fn current_staged(files: &SandboxPaths) -> io::Result<PathBuf> {
+    match UpperPool::find(files)? {
+        Some(pool) => staged_below(files, &pool.state().map_err(io::Error::other)?),
+        None => Ok(files.staged()),
     }
-    if is_of_new(sandbox)? {
-        fs::rename(&new, sandbox.files.staged())?;
-        // They belong to the old image, and the new one has what the rules let in.
-        remove_let_in(&sandbox.files)?;
-    }
-    // A rename of one name of a file to another one does nothing.
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    durable_files::sync_directory(&sandbox.files.directory)
 }
 
-/// Returns the path of the image of staged directories that the disk of a stopped sandbox belongs to.
+/// Returns the path of the image of staged directories that a state of a sandbox's disk lies over. Directories that
+/// are staged anew get a new disk, so the oldest generation of a state tells which image that is.
 ///
 /// # Errors
-/// If the disk or an image cannot be read.
-pub fn current_staged(sandbox: &Sandbox) -> io::Result<PathBuf> {
-    if fs::exists(sandbox.files.new_staged())? && is_of_new(sandbox)? {
-        return Ok(sandbox.files.new_staged());
-    }
-    Ok(sandbox.files.staged())
-}
-
-/// Returns true if the upper disk belongs to the image that is not in its place yet.
-fn is_of_new(sandbox: &Sandbox) -> io::Result<bool> {
-    let expected = sandbox.staged_uuid(&sandbox.files.new_staged())?;
-    let mut uuid = [0; 16];
-    match UpperPool::find(&sandbox.files)? {
-        Some(pool) => {
-            let disk = pool.read().map_err(io::Error::other)?;
-            disk.read_exact_at(&mut uuid, EXT4_UUID_OFFSET_BYTES)?;
-        }
-        None => {
-            let disk = fs::File::open(sandbox.files.upper())?.into_parts().0;
-            ReadAt::read_exact_at(&disk, &mut uuid, EXT4_UUID_OFFSET_BYTES)?;
+/// If the sandbox's directory cannot be read.
+pub fn staged_below(files: &SandboxPaths, state: &State) -> io::Result<PathBuf> {
+    if let Some(oldest) = state.generations.first() {
+        let layer = files.layer(*oldest);
+        if fs::exists(&layer)? {
+            return Ok(layer);
         }
     }
-    Ok(uuid == expected)
+    Ok(files.staged())
 }
 
 /// Returns the tree of an upper disk that has the files of a native root. The root is a directory of the disk, so
@@ -161,29 +125,6 @@ fn add_directory<C>(
 
 fn plain(name: &[u8]) -> Name {
     Name::new(name).expect("a plain word")
-}
-
-/// Gives a new sandbox the image of the staged directories of another one, under a second name. `from` is the
-/// path of the other's; nothing happens if it does not exist.
-///
-/// # Errors
-/// If the file cannot get the name.
-pub fn share_staged(from: &Path, files: &SandboxPaths) -> io::Result<()> {
-    match fs::hard_link(from, files.staged()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        linked => linked,
-    }
-}
-
-/// Removes all images of a sandbox, whose directories were staged anew.
-///
-/// # Errors
-/// If they cannot be removed.
-fn remove_let_in(files: &SandboxPaths) -> io::Result<()> {
-    match fs::remove_dir_all(files.let_in()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep};
 use super::own::{OwnOptions, Owner, OwnerLock};
 use super::running::{log_tail, reason};
 use super::started_process::StartedProcess;
-use super::{BootFiles, Lock, Running, Sandbox, StartError, UpperPool, upper};
+use super::{BootFiles, Lock, Running, Sandbox, StartError, UpperPool, current_staged, upper};
 use crate::boot::boot_disk;
 use crate::launch_spec::{LAUNCH_FORMAT, LaunchSpec, SupervisorConfig, VmmCommand};
 use crate::mounts::{Layout, Room};
@@ -89,7 +89,14 @@ impl Sandbox {
             options.trust,
         )?;
         self.check_mounts(&options.home)?;
-        let layout = Layout::assign(&options.home, &self.files, &self.spec.mounts, &options.room)?;
+        let staged = current_staged(&self.files)
+            .map_err(io_error("find the image of the staged directories"))?;
+        let layout = Layout::assign(
+            (&options.home, &self.files),
+            &self.spec.mounts,
+            &options.room,
+            staged,
+        )?;
         let upper = upper::disk(&self.files).map_err(io_error("open the writable disk"))?;
         let now_s = now_s();
         let boot_files = BootFiles {

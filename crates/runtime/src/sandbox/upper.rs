@@ -257,7 +257,7 @@ fn file<C>(content: C) -> Inode<C> {
 }
 
 /// Returns 16 bytes that are unique to this sandbox and purpose.
-pub(super) fn seed(spec: &Spec, purpose: &str) -> [u8; 16] {
+fn seed(spec: &Spec, purpose: &str) -> [u8; 16] {
     let digest = Sha256::digest(format!("{purpose} of sandbox {}", spec.id));
     *digest.first_chunk().expect("SHA-256 has 32 bytes")
 }

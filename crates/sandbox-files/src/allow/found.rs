@@ -1,12 +1,15 @@
 use std::collections::HashSet;
+use std::io;
+use std::path::Path;
 
 use fstree::{InodeId, Tree};
 use msb_agent_protocol::v1::{FileStat, FileType};
-use msb_runtime::{RuleState, Rules, Sandbox, current_staged, staged, staged_targets};
+use msb_runtime::{RuleState, Rules, Sandbox, staged, staged_targets};
+use msb_sandbox_snapshots::StagedLayer;
 use rootfs_view::{Content, View};
 use staged_image::Listing;
 
-use super::images::{LetInImage, let_in_images};
+use super::images::LetInImage;
 use super::{AllowError, Place};
 use crate::disks::{DiskReader, open_file};
 
@@ -50,14 +53,16 @@ impl Found {
         let targets = staged_targets(&sandbox.spec.mounts);
         let rules = staged(&sandbox.spec.mounts).nth(place.number);
         let rules = rules.map_or_else(|| Ok(Rules::new()), |(_, staged)| staged.all_rules());
-        let image = current_staged(&sandbox).and_then(|path| open_file(&path));
-        let (image, _) = image.map_err(AllowError::Image)?;
-        let staged = View::open_staged_image(image, &targets)?;
-        let mut let_in = Vec::new();
-        for path in let_in_images(&sandbox).map_err(AllowError::Image)? {
-            let (image, _) = open_file(&path).map_err(AllowError::Image)?;
-            let_in.push(View::open_staged_image(image, &targets)?);
-        }
+        let open = |path: &Path| -> Result<View<DiskReader>, AllowError> {
+            let (image, _) = open_file(path).map_err(AllowError::Image)?;
+            Ok(View::open_staged_image(image, &targets)?)
+        };
+        let layer = StagedLayer::current(&sandbox.files).map_err(AllowError::Image)?;
+        let missing = || AllowError::Image(io::ErrorKind::NotFound.into());
+        let layer = layer.ok_or_else(missing)?;
+        let staged = open(&layer.image)?;
+        let let_in = layer.let_in.iter().map(|path| open(path));
+        let let_in = let_in.collect::<Result<_, _>>()?;
         let mut with_rule = sandbox.clone();
         with_rule.spec.add_rule(&place.target, place.rule.clone())?;
         let mut found = Self {

@@ -1,41 +1,22 @@
 //! The images of files that were let in, beside the sandbox.
 
-use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use durable_files::UnfinishedFile;
-use fs_err as fs;
 use msb_runtime::{ChangeLock, Sandbox, SandboxPaths, current_staged};
-use staged_image::{Listing, StoreError};
+use staged_image::{LetInImages, Listing, StoreError};
 
 use crate::disks::DiskReader;
-
-/// The most images of one sandbox. Each is an open file while its changes are compared.
-const IMAGES_MAX: u64 = 256;
-
-/// Returns the images of the files that were let into a sandbox, the oldest first: those that belong to its image
-/// of staged directories.
-///
-/// # Errors
-/// If a file or the directory cannot be read.
-pub(crate) fn let_in_images(sandbox: &Sandbox) -> io::Result<Vec<PathBuf>> {
-    // Most sandboxes have none, and no image of staged directories.
-    if !fs::exists(sandbox.files.let_in())? {
-        return Ok(Vec::new());
-    }
-    let images = numbered(&sandbox.files, &prefix(sandbox)?)?;
-    Ok(images.into_iter().map(|(_, path)| path).collect())
-}
 
 /// An image of files that are being let in. It is removed unless it is published.
 #[derive(Debug)]
 pub(super) struct LetInImage {
     file: UnfinishedFile,
     files: SandboxPaths,
-    /// The beginning of its name.
-    prefix: String,
+    /// The path of the image of staged directories that it belongs to.
+    staged: PathBuf,
 }
 
 impl LetInImage {
@@ -46,8 +27,8 @@ impl LetInImage {
     pub(super) fn write(sandbox: &Sandbox, listing: &mut Listing) -> Result<Self, StoreError> {
         let files = sandbox.files.clone();
         let failed = io_error(&files);
-        let prefix = prefix(sandbox).map_err(&failed)?;
-        next_number(&files, &prefix).map_err(&failed)?;
+        let staged = current_staged(&files).map_err(&failed)?;
+        next_path(&files, &staged).map_err(&failed)?;
         let directory = files.let_in();
         durable_files::ensure_directory(&directory).map_err(&failed)?;
         let mut file = UnfinishedFile::create(&directory).map_err(&failed)?;
@@ -55,7 +36,7 @@ impl LetInImage {
         Ok(Self {
             file,
             files,
-            prefix,
+            staged,
         })
     }
 
@@ -73,14 +54,12 @@ impl LetInImage {
         let Self {
             file,
             files,
-            prefix,
+            staged,
         } = self;
         let failed = io_error(&files);
         let _change = ChangeLock::take(&files).map_err(&failed)?;
-        let number = next_number(&files, &prefix).map_err(&failed)?;
-        let directory = files.let_in();
-        let path = directory.join(format!("{prefix}{number}.erofs"));
-        file.publish(&path, &directory).map_err(&failed)?;
+        let path = next_path(&files, &staged).map_err(&failed)?;
+        file.publish(&path, &files.let_in()).map_err(&failed)?;
         durable_files::sync_directory(&files.directory).map_err(&failed)?;
         Ok(path)
     }
@@ -94,43 +73,17 @@ fn io_error(files: &SandboxPaths) -> impl Fn(io::Error) -> StoreError + use<> {
     }
 }
 
-/// Returns the number of the next image.
-fn next_number(files: &SandboxPaths, prefix: &str) -> io::Result<u64> {
-    let last = numbered(files, prefix)?.pop();
-    let number = last.map_or(1, |(number, _)| number + 1);
-    if number > IMAGES_MAX {
+/// Returns the path of the next image that belongs to an image of staged directories.
+fn next_path(files: &SandboxPaths, staged: &Path) -> io::Result<PathBuf> {
+    let images = LetInImages::new(files.let_in());
+    let all = images.belonging_to(staged)?;
+    if all.len() >= LetInImages::MAX {
         let message = format!(
-            "files were let in {IMAGES_MAX} times, which is the limit until the directories are staged anew"
+            "files were let in {} times, which is the limit until the directories are staged anew",
+            LetInImages::MAX
         );
         return Err(io::Error::other(message));
     }
-    Ok(number)
-}
-
-/// Returns the images with their numbers, in ascending order.
-fn numbered(files: &SandboxPaths, prefix: &str) -> io::Result<Vec<(u64, PathBuf)>> {
-    let entries = match fs::read_dir(files.let_in()) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
-    let mut images = Vec::new();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        let number = name
-            .strip_prefix(prefix)
-            .and_then(|name| name.strip_suffix(".erofs"));
-        if let Some(number) = number.and_then(|number| number.parse().ok()) {
-            images.push((number, path));
-        }
-    }
-    images.sort_unstable();
-    Ok(images)
-}
-
-/// Returns the beginning of the names of the images that belong to the sandbox's image of staged directories.
-fn prefix(sandbox: &Sandbox) -> io::Result<String> {
-    let image = fs::File::open(current_staged(sandbox)?)?.into_parts().0;
-    let image = erofs_writer::Image::open(image).map_err(io::Error::other)?;
-    Ok(format!("{}-", hex::encode(image.superblock().uuid)))
+    let number = all.last().map_or(1, |(number, _)| number.saturating_add(1));
+    images.path(staged, number)
 }

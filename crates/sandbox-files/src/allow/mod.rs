@@ -15,7 +15,6 @@ use msb_runtime::{Rule, RuleState, Sandbox, Spec, UpdateError};
 
 pub use error::AllowError;
 use found::Found;
-pub(crate) use images::let_in_images;
 use let_in::{blocking, let_in};
 use place::Place;
 

@@ -1,5 +1,6 @@
 use fs_err as fs;
 use msb_runtime::{Home, Mount, Source, Staged};
+use msb_sandbox_snapshots::StagedLayer;
 
 use super::found::Written;
 use super::*;
@@ -33,7 +34,7 @@ impl Bench {
             target: "/srv/work".parse().expect("a target"),
             read_only: false,
             source: Source::Staged(Staged {
-                directory,
+                directory: Some(directory),
                 rules: rules
                     .iter()
                     .map(|rule| rule.parse().expect("a rule"))
@@ -184,7 +185,10 @@ fn the_image_has_the_files_with_their_attributes_and_no_others() {
 #[test]
 fn files_are_a_part_of_the_base_only_once_they_were_copied() {
     let bench = Bench::new(&["sealed=hide"]);
-    let images = || let_in_images(&bench.sandbox).expect("listed");
+    let images = || {
+        let layer = StagedLayer::current(&bench.sandbox.files).expect("listed");
+        layer.expect("staged").let_in
+    };
     let write = || bench.found("sealed").write().expect("written");
     let interrupted = write().expect("files");
     assert!(images().is_empty(), "nothing was copied yet");

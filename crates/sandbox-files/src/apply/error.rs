@@ -47,7 +47,8 @@ pub enum ApplyError {
         /// Number of all such files.
         count: usize,
     },
-    /// Changes make programs of the host run commands, and were not accepted. Nothing was written.
+    /// Changes make programs of the host run commands, or a rule asks about them, and they were not accepted.
+    /// Nothing was written.
     #[error("{}", unaccepted(.path, .effect, *.count))]
     Unaccepted {
         /// Path of the first file, in the sandbox.
@@ -163,7 +164,8 @@ fn unaccepted(path: &[u8], effect: &Effect, count: usize) -> String {
         format!("'{}' is not accepted: {effect}", path.escape_ascii())
     } else {
         format!(
-            "cannot apply the changes: {count} of them make programs of this host run commands, and are not accepted"
+            "cannot apply the changes: {count} of them are not accepted, such as '{}': {effect}",
+            path.escape_ascii()
         )
     }
 }

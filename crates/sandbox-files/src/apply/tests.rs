@@ -4,6 +4,7 @@ mod editing;
 mod folding;
 mod gated;
 mod reviewed;
+mod three_trees;
 
 use std::fs;
 use std::io;

@@ -8,10 +8,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use generations::{FileStorage, Snapshot};
 use msb_agent_protocol::Client;
 use msb_runtime::{ConnectError, DiskCopyError, ReadLock, Sandbox, UpperPool, copy_disk};
-use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError};
+use msb_sandbox_snapshots::{OpenState, SandboxSnapshots, SnapshotError};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -40,7 +39,7 @@ pub(crate) enum DiskAtRest {
     /// A copy of the disk of a running sandbox. It has no name, so it goes with this process.
     Copied(File),
     /// The disk as it is in a snapshot, or was when it was cut: no process writes to it again, whether the sandbox runs or not.
-    Snapshot(Box<Snapshot<FileStorage>>),
+    Snapshot(Box<OpenState>),
 }
 
 impl SandboxAtRest {

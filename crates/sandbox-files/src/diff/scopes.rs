@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn a_path_belongs_to_the_part_that_it_is_in_or_above() {
         let staged = Staged {
-            directory: "/src".into(),
+            directory: Some("/src".into()),
             rules: Vec::new(),
             default_rules: true,
         };

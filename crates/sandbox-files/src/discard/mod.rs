@@ -110,7 +110,7 @@ impl ClaimedSandbox {
         if !options.is_dry_run && !listed.is_empty() {
             let upper = claimed.upper_tree(&root, staged.as_ref(), home)?;
             // The old disk is not read any more once the new one is written.
-            claimed.write_upper(upper, pool, (root, staged), None)?;
+            claimed.write_upper(upper, pool, (root, staged))?;
         }
         Ok(listed)
     }

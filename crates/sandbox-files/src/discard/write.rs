@@ -1,6 +1,7 @@
 //! The new upper disk of a stopped sandbox, which is written beside the old one and takes its place.
 
 use std::io;
+use std::path::Path;
 
 use ext4_writer::{Layout, WriteError};
 use fs_err as fs;
@@ -13,44 +14,42 @@ use super::{DiscardError, Discarding, DiskFile};
 
 impl Discarding<'_> {
     /// Writes the new upper disk, of either form, and puts it in the place of the old one. `readers` read the
-    /// old one. The filesystem has the usual UUID of the sandbox's, or another one.
-    pub(crate) fn write_upper<T>(
+    /// old one.
+    pub(super) fn write_upper<T>(
         &self,
         upper: NewUpper,
         pool: Option<UpperPool>,
         readers: T,
-        uuid: Option<[u8; 16]>,
     ) -> Result<(), DiscardError> {
-        let Some(pool) = pool else {
-            return self.replace_upper(&upper.tree, uuid);
-        };
-        let written = self.stage_upper(&upper, &pool, uuid)?;
-        drop((upper, readers));
-        let replaced = written.replace(&SandboxSnapshots::new(self.sandbox.clone()), &pool);
-        replaced.map_err(|source| self.snapshot_error(source))
-    }
-
-    /// Returns the parameters of the new disk.
-    fn options_with(&self, size_bytes: u64, uuid: Option<[u8; 16]>) -> ext4_writer::Options {
-        let usual = upper_options(&self.sandbox.spec, size_bytes);
-        ext4_writer::Options {
-            uuid: uuid.unwrap_or(usual.uuid),
-            ..usual
+        match pool {
+            Some(pool) => self.write_pool(upper, &pool, readers, None),
+            None => self.replace_upper(&upper.tree),
         }
     }
 
-    /// Writes a new upper disk for a sandbox whose disk is one of generations.
-    fn stage_upper(
+    /// Writes the new upper disk, one of generations, and puts it in the place of the old one, over the image of
+    /// staged directories that is below that, or over a new one. `readers` read the old one.
+    pub(crate) fn write_pool<T>(
         &self,
-        upper: &NewUpper,
+        upper: NewUpper,
         pool: &UpperPool,
-        uuid: Option<[u8; 16]>,
-    ) -> Result<StagedDisk, DiscardError> {
+        readers: T,
+        new_image: Option<&Path>,
+    ) -> Result<(), DiscardError> {
+        let written = self.stage_upper(&upper, pool)?;
+        drop((upper, readers));
+        let snapshots = SandboxSnapshots::new(self.sandbox.clone());
+        let replaced = written.replace(&snapshots, pool, new_image);
+        replaced.map_err(|source| self.snapshot_error(source))
+    }
+
+    /// Writes a new upper disk for a sandbox whose disk is one of generations.
+    fn stage_upper(&self, upper: &NewUpper, pool: &UpperPool) -> Result<StagedDisk, DiscardError> {
         let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
         let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
         // A disk that was to be larger from the next start on is that now.
         let size_bytes = self.sandbox.spec.upper_bytes.max(old_bytes);
-        let options = self.options_with(size_bytes, uuid);
+        let options = upper_options(&self.sandbox.spec, size_bytes);
         let layout_error = |source| self.layout_error(source, size_bytes);
         let layout = Layout::new(&upper.tree, &options).map_err(layout_error)?;
         let base = upper.base(layout.outside(), size_bytes);
@@ -61,7 +60,7 @@ impl Discarding<'_> {
         written.map_err(layout_error)
     }
 
-    pub(super) fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
+    pub(crate) fn snapshot_error(&self, source: SnapshotError) -> DiscardError {
         DiscardError::Generations {
             name: self.sandbox.spec.name.clone(),
             source,
@@ -77,11 +76,7 @@ impl Discarding<'_> {
     }
 
     /// Writes a new upper disk, which then takes the place of the old one.
-    fn replace_upper(
-        &self,
-        tree: &Tree<DiskFile>,
-        uuid: Option<[u8; 16]>,
-    ) -> Result<(), DiscardError> {
+    fn replace_upper(&self, tree: &Tree<DiskFile>) -> Result<(), DiscardError> {
         let name = || self.sandbox.spec.name.clone();
         let path = self.sandbox.files.upper();
         let old = fs::metadata(&path).map_err(|source| DiscardError::Write {
@@ -90,7 +85,7 @@ impl Discarding<'_> {
         })?;
         // A disk that was to be larger from the next start on is that now.
         let size_bytes = self.sandbox.spec.upper_bytes.max(old.len());
-        let options = self.options_with(size_bytes, uuid);
+        let options = upper_options(&self.sandbox.spec, size_bytes);
         let mut failed = None;
         let published = durable_files::publish(&path, |file| {
             let written = ext4_writer::write(tree, &options, &*file);

@@ -2,7 +2,6 @@ use std::io;
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use msb_runtime::CreateError;
-use msb_sandbox_snapshots::SnapshotError;
 
 use crate::{DiffError, DiscardError, DisksError};
 
@@ -22,25 +21,6 @@ pub enum RestageError {
     NothingStaged {
         /// The name of the sandbox.
         name: String,
-    },
-    /// The sandbox has snapshots, whose files lie over the old image.
-    #[error(
-        "sandbox {name} has {count} snapshots, which show their files over the directories as they were"
-    )]
-    HasSnapshots {
-        /// The name of the sandbox.
-        name: String,
-        /// The number of snapshots.
-        count: usize,
-    },
-    /// The snapshots cannot be listed.
-    #[error("cannot list the snapshots of sandbox {name}")]
-    Snapshots {
-        /// The name of the sandbox.
-        name: String,
-        /// The reason of the failure.
-        #[source]
-        source: SnapshotError,
     },
     /// Both sides changed paths in different ways.
     #[error(
@@ -115,12 +95,6 @@ impl Diagnose for RestageError {
             Self::NothingStaged { name } => Diagnosis::new(ErrorKind::InvalidArgument)
                 .detail("name", name)
                 .hint("directories are staged when a sandbox is created: -v DIR:PATH:staged"),
-            Self::HasSnapshots { name, .. } => Diagnosis::new(ErrorKind::InvalidArgument)
-                .detail("name", name)
-                .hint(format!(
-                    "remove them with msb snapshot rm, or create another sandbox than {name}"
-                )),
-            Self::Snapshots { source, .. } => source.diagnosis(),
             Self::Conflicts { .. } => Diagnosis::new(ErrorKind::PathExists)
                 .hint("take one of the two changes back: msb discard does that in the sandbox"),
             Self::Disks { source, .. } => source.diagnosis(),

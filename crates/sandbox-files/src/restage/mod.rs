@@ -3,20 +3,22 @@
 //! A new image of the directories is written, and a new writable disk, on which the sandbox's changes lie over
 //! that image. A path that both sides changed in different ways is a conflict, and nothing is done then.
 //!
-//! The disk and the image belong together. The image waits as `staged.new.erofs` until the disk is in its
-//! place, and the UUID of the disk tells whether it is: a process that ends in between leaves what the next one
-//! completes or removes.
+//! The disk is one of generations from then on. Its list names the image, so a process that ends early leaves the
+//! old disk over the old image, or the new one over the new image. Snapshots stay over the images that they were
+//! taken over.
 
 mod compare;
 mod error;
 
 use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fs_err as fs;
 use fstree::{InodeId, Tree};
-use msb_runtime::{Home, Sandbox, UpperPool, settle_staged, staged_targets};
-use msb_sandbox_snapshots::SandboxSnapshots;
+use msb_runtime::{CreateError, Home, Sandbox, UpperPool, current_staged, staged, staged_targets};
+use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError};
 use rootfs_view::{Origin, View};
 use tree_diff::{Scope, Side as _};
 
@@ -46,25 +48,21 @@ impl<'a> Restaging<'a> {
     }
 
     /// Stages the directories of the stopped sandbox anew. Its own changes stay; where it changed nothing, it
-    /// has the host's files of this moment. Returns the changes of its files. With `is_dry_run` nothing is
-    /// written to the sandbox.
+    /// has the host's files of this moment. Returns the changes of its files. Snapshots keep the files that they
+    /// have. With `is_dry_run` nothing is written to the sandbox.
     ///
     /// The sandbox has its old files or its new ones, whenever the process is killed or the host loses power.
     ///
     /// # Errors
-    /// If the sandbox runs, has no staged directory or has snapshots, which show their files over the old image;
-    /// if a path was changed by both sides in different ways; and if files cannot be read or written.
+    /// If the sandbox runs, or has no staged directory or one of another host; if a path was changed by both sides
+    /// in different ways; and if files cannot be read or written.
     pub fn restage(&self, home: &Home, is_dry_run: bool) -> Result<Vec<Restaged>, RestageError> {
         let name = &self.sandbox.spec.name;
-        let io_error = |source| RestageError::Write {
-            name: name.clone(),
-            source,
-        };
         let disks_error = |source| RestageError::Disks {
             name: name.clone(),
             source,
         };
-        let claimed = self.sandbox.claim().map_err(io_error)?;
+        let claimed = self.sandbox.claim().map_err(|error| self.io_error(error))?;
         let (sandbox, _lock) =
             claimed.ok_or_else(|| RestageError::Running { name: name.clone() })?;
         let claimed = Restaging::new(&sandbox);
@@ -72,18 +70,7 @@ impl<'a> Restaging<'a> {
         if targets.is_empty() {
             return Err(RestageError::NothingStaged { name: name.clone() });
         }
-        let snapshots = SandboxSnapshots::new(sandbox.clone()).snapshots();
-        let snapshots = snapshots.map_err(|source| RestageError::Snapshots {
-            name: name.clone(),
-            source,
-        })?;
-        if !snapshots.is_empty() {
-            return Err(RestageError::HasSnapshots {
-                name: name.clone(),
-                count: snapshots.len(),
-            });
-        }
-        let pool = UpperPool::find(&sandbox.files).map_err(io_error)?;
+        claimed.check_sources()?;
         let open = OpenUpper::of_locked(&sandbox).map_err(disks_error)?;
         let root = DiskSide::of_disks(
             Arc::new(open.root(home).map_err(disks_error)?),
@@ -93,47 +80,72 @@ impl<'a> Restaging<'a> {
         let staged = staged.ok_or_else(|| RestageError::NothingStaged { name: name.clone() })?;
         let now = DiskSide::of_disks(Arc::new(staged), &sandbox.spec.mounts);
         drop(open);
-        claimed.stage_new(home)?;
-        if is_same_image(&sandbox).map_err(io_error)? {
-            // Nothing changed on the host.
-            settle_staged(&sandbox).map_err(io_error)?;
+        let image = claimed.stage_new(home)?;
+        if image
+            .is_current(&sandbox)
+            .map_err(|error| self.io_error(error))?
+        {
+            // Nothing changed on the host, or a process that was killed has left what is removed now.
+            claimed.remove_left(is_dry_run)?;
             return Ok(Vec::new());
         }
-        let new = open_image(&sandbox, &targets).map_err(disks_error);
-        let new = new.map(|disks| DiskSide::of_image_alone(Arc::new(disks)));
-        let planned = new.and_then(|new| {
-            let rebased = rebase(&now, &new).map_err(|source| claimed.diff_error(source))?;
-            match rebased.conflicts.first() {
-                Some(path) => Err(RestageError::Conflicts {
-                    name: name.clone(),
-                    path: path.clone(),
-                    count: rebased.conflicts.len(),
-                    paths: rebased.conflicts.clone(),
-                }),
-                None => Ok((new, rebased)),
-            }
-        });
-        let written = planned.and_then(|(new, rebased)| {
-            let seen = rebased.seen.iter().map(|change| Restaged {
-                path: change.path.clone(),
-                kind: change.kind,
+        let new = image.open(&targets).map_err(disks_error)?;
+        let new = DiskSide::of_image_alone(Arc::new(new));
+        let rebased = rebase(&now, &new).map_err(|source| claimed.diff_error(source))?;
+        if let Some(path) = rebased.conflicts.first() {
+            return Err(RestageError::Conflicts {
+                name: name.clone(),
+                path: path.clone(),
+                count: rebased.conflicts.len(),
+                paths: rebased.conflicts.clone(),
             });
-            let listed = seen.collect();
-            if is_dry_run {
-                fs::remove_file(sandbox.files.new_staged()).map_err(io_error)?;
-                return Ok(listed);
-            }
-            let upper = claimed.rebased_upper(&root, (&now, &new), &rebased, home)?;
-            let uuid = sandbox.staged_uuid(&sandbox.files.new_staged());
-            let uuid = uuid.map_err(io_error)?;
-            let writing = Discarding::new(&sandbox);
-            writing.write_upper(upper, pool, (root, now, new), Some(uuid))?;
-            Ok(listed)
+        }
+        let seen = rebased.seen.iter().map(|change| Restaged {
+            path: change.path.clone(),
+            kind: change.kind,
         });
-        // Whatever happened, the image that the disk belongs to is the one that stays.
-        let settled = settle_staged(&sandbox).map_err(io_error);
-        let listed = written?;
-        settled.map(|()| listed)
+        let listed = seen.collect();
+        if is_dry_run {
+            return Ok(listed);
+        }
+        let upper = claimed.rebased_upper(&root, (&now, &new), &rebased, home)?;
+        let writing = Discarding::new(&sandbox);
+        let pool = UpperPool::adopt(&sandbox.files).map_err(SnapshotError::from);
+        let pool = pool.map_err(|source| writing.snapshot_error(source))?;
+        writing.write_pool(upper, &pool, (root, now, new), Some(&image.0))?;
+        Ok(listed)
+    }
+
+    fn io_error(&self, source: io::Error) -> RestageError {
+        RestageError::Write {
+            name: self.sandbox.spec.name.clone(),
+            source,
+        }
+    }
+
+    /// Removes what a process that was killed after its last step has left.
+    fn remove_left(&self, is_dry_run: bool) -> Result<(), RestageError> {
+        if is_dry_run {
+            return Ok(());
+        }
+        let removed = SandboxSnapshots::new(self.sandbox.clone()).remove_unlisted();
+        removed.map_err(|source| Discarding::new(self.sandbox).snapshot_error(source).into())
+    }
+
+    /// Checks that this host has all directories, before any disk is read.
+    fn check_sources(&self) -> Result<(), RestageError> {
+        for (mount, staged) in staged(&self.sandbox.spec.mounts) {
+            let source = staged.source(&mount.target).map_err(CreateError::from);
+            source.map_err(|source| self.stage_error(source))?;
+        }
+        Ok(())
+    }
+
+    fn stage_error(&self, source: CreateError) -> RestageError {
+        RestageError::Stage {
+            name: self.sandbox.spec.name.clone(),
+            source: Box::new(source),
+        }
     }
 
     fn diff_error(&self, source: crate::DiffError) -> RestageError {
@@ -143,26 +155,14 @@ impl<'a> Restaging<'a> {
         }
     }
 
-    /// Writes the image of the directories as they are now, as the one to come.
-    fn stage_new(&self, home: &Home) -> Result<(), RestageError> {
-        let mut listing = self
-            .sandbox
-            .list_staged()
-            .map_err(|source| RestageError::Stage {
-                name: self.sandbox.spec.name.clone(),
-                source: Box::new(source),
-            })?;
-        let images = home.staged_images();
-        let staged = images.stage(&mut listing, &self.sandbox.files.new_staged());
-        staged.map_err(|source| RestageError::Stage {
-            name: self.sandbox.spec.name.clone(),
-            source: Box::new(source.into()),
-        })?;
-        let synced = durable_files::sync_directory(&self.sandbox.files.directory);
-        synced.map_err(|source| RestageError::Write {
-            name: self.sandbox.spec.name.clone(),
-            source,
-        })
+    /// Writes the image of the directories as they are now.
+    fn stage_new(&self, home: &Home) -> Result<NewImage, RestageError> {
+        let listing = self.sandbox.list_staged();
+        let mut listing = listing.map_err(|source| self.stage_error(source))?;
+        let image = NewImage(self.sandbox.files.unfinished_staged());
+        let staged = home.staged_images().stage(&mut listing, &image.0);
+        staged.map_err(|source| self.stage_error(source.into()))?;
+        Ok(image)
     }
 
     /// Returns the content of the new upper disk: the root as it is, and the sandbox's changes over the new image.
@@ -208,20 +208,33 @@ pub(crate) fn rebased_tree(
     wanted(&new.disks().view, &base, &taken)
 }
 
-/// Opens the image to come, without an upper disk.
-fn open_image(sandbox: &Sandbox, targets: &[Vec<u8>]) -> Result<Disks, crate::DisksError> {
-    let (image, identity) = open_file(&sandbox.files.new_staged())?;
-    Ok(Disks::of_lower(
-        View::<DiskReader>::open_staged_image(image, targets)?,
-        Lower::Staged(identity),
-    ))
+/// The path of an image that no disk lies over yet. The name goes with this value; a disk that lies over the image
+/// has another one.
+struct NewImage(PathBuf);
+
+impl NewImage {
+    /// Opens the image, without an upper disk.
+    fn open(&self, targets: &[Vec<u8>]) -> Result<Disks, crate::DisksError> {
+        let (image, identity) = open_file(&self.0)?;
+        Ok(Disks::of_lower(
+            View::<DiskReader>::open_staged_image(image, targets)?,
+            Lower::Staged(identity),
+        ))
+    }
+
+    /// Returns true if the image is the one that the sandbox has.
+    fn is_current(&self, sandbox: &Sandbox) -> io::Result<bool> {
+        let (_, new) = open_file(&self.0)?;
+        let (_, old) = open_file(&current_staged(&sandbox.files)?)?;
+        Ok(new == old)
+    }
 }
 
-/// Returns true if the image to come is the one that the sandbox has.
-fn is_same_image(sandbox: &Sandbox) -> std::io::Result<bool> {
-    let (_, new) = open_file(&sandbox.files.new_staged())?;
-    let (_, old) = open_file(&sandbox.files.staged())?;
-    Ok(new == old)
+impl Drop for NewImage {
+    fn drop(&mut self) {
+        // The next claim of the sandbox removes what stays.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 /// Returns the directories of the new image by those of the sandbox that have the same path.

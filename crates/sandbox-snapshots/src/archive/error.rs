@@ -2,7 +2,8 @@ use std::io;
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use msb_runtime::{AdoptError, CreateError};
-use snapshot_file::{ReadError, WriteError};
+use snapshot_file::{Part, ReadError, WriteError};
+use staged_image::ForeignImageError;
 
 use super::super::SnapshotError;
 
@@ -42,6 +43,15 @@ pub enum ImportError {
     Record {
         /// The fault, as a clause.
         reason: String,
+    },
+    /// A part of the archive is something else than an image of the sandbox's staged directories.
+    #[error("the archive's {part} is not an image of staged directories")]
+    Staged {
+        /// The part.
+        part: Part,
+        /// The fault of the image.
+        #[source]
+        source: ForeignImageError,
     },
     /// The host has too little room for the disk.
     #[error(
@@ -91,6 +101,7 @@ impl Diagnose for ImportError {
             Self::Archive(ReadError::NotAnArchive | ReadError::TooLarge { .. })
             | Self::Record { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
             Self::Format { .. } => Diagnosis::new(ErrorKind::VersionMismatch),
+            Self::Staged { source, .. } => source.diagnosis(),
             Self::Full { .. } => Diagnosis::new(ErrorKind::OutOfSpace),
             Self::Create(source) => source.diagnosis(),
             Self::Adopt(source) => source.diagnosis(),

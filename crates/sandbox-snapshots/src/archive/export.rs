@@ -4,7 +4,6 @@ use std::path::Path;
 use durable_files::{UnfinishedFile, directory_of};
 use fs_err as fs;
 use fstree::ReadAt;
-use generations::FileStorage;
 use image_store::StoredImage;
 use msb_runtime::{Base, UpperPool};
 use snapshot_file::DiskRuns;
@@ -13,7 +12,7 @@ use super::super::SnapshotError;
 use super::super::record::Records;
 use super::ExportError;
 use super::record::Archived;
-use crate::SandboxSnapshots;
+use crate::{OpenState, SandboxSnapshots};
 
 /// Bytes that are collected before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -23,7 +22,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub struct SnapshotExport {
     record: Vec<u8>,
-    disk: generations::Snapshot<FileStorage>,
+    state: OpenState,
 }
 
 impl SandboxSnapshots {
@@ -39,12 +38,19 @@ impl SandboxSnapshots {
         let records = Records::new(&self.files);
         let snapshot = records.read(&name)?;
         let state = snapshot.state(records.path(&name))?;
-        let disk = pool.pool.open_snapshot(&state);
-        let mut archived = Archived::new(snapshot, image.record.config_digest, self.spec.clone());
+        let state = self.open_state(&pool, &state)?;
+        let sizes = state.staged.iter().map(ReadAt::size_bytes);
+        let sizes = sizes.collect::<io::Result<Vec<u64>>>();
+        let mut archived = Archived::new(
+            snapshot,
+            image.record.config_digest,
+            self.spec.clone(),
+            sizes.map_err(SnapshotError::Io)?,
+        );
         archived.has_base = !matches!(self.base().map_err(SnapshotError::Io)?, Base::Image);
         Ok(SnapshotExport {
             record: archived.sealed().map_err(ExportError::Record)?,
-            disk: disk.map_err(SnapshotError::Open)?,
+            state,
         })
     }
 }
@@ -60,13 +66,22 @@ impl SnapshotExport {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<(), ExportError> {
         let disk = Cancellable {
-            disk: &self.disk,
+            source: &self.state.disk,
             is_cancelled,
         };
-        let runs = DiskRuns::find(&disk, self.disk.written());
+        let images = self.state.staged.iter().map(|source| Cancellable {
+            source,
+            is_cancelled,
+        });
+        let images: Vec<_> = images.collect();
+        let images: Vec<&dyn ReadAt> = images
+            .iter()
+            .map(|image| -> &dyn ReadAt { image })
+            .collect();
+        let runs = DiskRuns::find(&disk, self.state.disk.written());
         let runs = runs.map_err(snapshot_file::WriteError::Disk)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, out);
-        snapshot_file::write(out, &self.record, &disk, &runs)?;
+        snapshot_file::write(out, &self.record, &disk, &runs, &images)?;
         Ok(())
     }
 
@@ -93,21 +108,21 @@ impl SnapshotExport {
     }
 }
 
-/// A disk that cannot be read any more once the work is cancelled.
-struct Cancellable<'a> {
-    disk: &'a generations::Snapshot<FileStorage>,
+/// A disk or an image that cannot be read any more once the work is cancelled.
+struct Cancellable<'a, R> {
+    source: &'a R,
     is_cancelled: &'a dyn Fn() -> bool,
 }
 
-impl ReadAt for Cancellable<'_> {
+impl<R: ReadAt> ReadAt for Cancellable<'_, R> {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         if (self.is_cancelled)() {
             return Err(io::Error::other("it was cancelled"));
         }
-        self.disk.read_exact_at(buf, offset_bytes)
+        self.source.read_exact_at(buf, offset_bytes)
     }
 
     fn size_bytes(&self) -> io::Result<u64> {
-        Ok(self.disk.size_bytes())
+        self.source.size_bytes()
     }
 }

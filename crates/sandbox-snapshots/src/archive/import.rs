@@ -1,6 +1,4 @@
-use std::fs::File;
 use std::io::{self, BufRead};
-use std::os::unix::fs::FileExt as _;
 
 use fstree::Metadata;
 use image_store::{FindError, Store, StoredImage};
@@ -10,12 +8,13 @@ use snapshot_file::{ArchiveReader, DiskSize};
 
 use super::super::record::Records;
 use super::super::{Consistency, Snapshot, cut_disk};
+use super::left_out::LeftOut;
 use super::record::Archived;
+use super::sparse_file::SparseFile;
+use super::staged::WrittenImages;
 use super::{ImportError, options};
 use crate::SnapshotError;
 
-/// The unit in which an imported disk is written or left a hole, in bytes: the block of an export.
-const BLOCK_BYTES: usize = 4096;
 /// The space of a new volume of the default size, in bytes: 300 KiB were measured for 4 GiB.
 const VOLUME_ROOM_BYTES: u64 = 1 << 20;
 /// The space that an import leaves free, in bytes, and as a part of the filesystem if that is less.
@@ -36,7 +35,7 @@ pub struct Imported {
     pub sandbox: Sandbox,
     /// Its snapshot.
     pub snapshot: Snapshot,
-    /// The options of the exported sandbox that the new one does not have, as phrases.
+    /// The options of the exported sandbox that the new one does not have, with a remedy each.
     pub left_out: Vec<String>,
 }
 
@@ -96,16 +95,21 @@ impl<R: BufRead> SnapshotImport<R> {
         let size = self.reader.disk()?;
         durable_files::ensure_directory(&home.sandboxes())?;
         let spec = self.archived.sandbox.clone();
-        let (options, mut left_out) = options::imported(spec, name, size.size_bytes, most);
+        let has_images = !self.archived.staged.is_empty();
+        let (options, mut left_out) =
+            options::imported(spec, name, size.size_bytes, most, has_images);
         if self.archived.has_base {
-            left_out.push("the record of the sandbox's initial files".to_owned());
+            let what = "the record of the sandbox's initial files".to_owned();
+            left_out.push(LeftOut::option(what));
         }
         let volumes = options.mounts.iter();
         let volumes = volumes.filter(|mount| matches!(mount.source, Source::Anonymous { .. }));
-        check_room(home, size, volumes.count())?;
+        let images = self.archived.staged.iter().copied();
+        let carried_bytes = images.fold(size.data_bytes, u64::saturating_add);
+        check_room(home, carried_bytes, volumes.count())?;
         let mut taken = None;
         let write_upper = |sandbox: &Sandbox, _: &[Metadata]| {
-            taken = Some(self.write(sandbox, size)?);
+            taken = Some(self.write(sandbox, size, home.disk_metadata_bytes())?);
             Ok::<_, ImportError>(())
         };
         let (sandbox, _lock) = Sandbox::create_with(home, Some(image), options, write_upper)?;
@@ -115,18 +119,26 @@ impl<R: BufRead> SnapshotImport<R> {
         Ok(Imported {
             sandbox,
             snapshot,
-            left_out,
+            left_out: left_out.iter().map(ToString::to_string).collect(),
         })
     }
 
-    /// Writes the disk of the new sandbox, and the record of its snapshot.
-    fn write(mut self, sandbox: &Sandbox, size: DiskSize) -> Result<Snapshot, ImportError> {
-        let file = durable_files::create_new(&sandbox.files.upper())?;
-        file.set_len(size.size_bytes)?;
-        let mut write = |offset_bytes, bytes: &[u8]| write_data(file.file(), bytes, offset_bytes);
+    /// Writes the disk of the new sandbox, the images below it, and the record of its snapshot. The metadata of an
+    /// image has about `metadata_bytes` at most.
+    fn write(
+        mut self,
+        sandbox: &Sandbox,
+        size: DiskSize,
+        metadata_bytes: u64,
+    ) -> Result<Snapshot, ImportError> {
+        let file = SparseFile::create(&sandbox.files.upper(), size.size_bytes)?;
+        let mut write = |offset_bytes, bytes: &[u8]| file.write(offset_bytes, bytes);
         self.reader.content(&mut write)?;
+        let sizes = &self.archived.staged;
+        let images = WrittenImages::write(&mut self.reader, sizes, &sandbox.files)?;
         self.reader.finish()?;
-        file.sync_all()?;
+        file.sync()?;
+        images.settle(&sandbox.spec, &sandbox.files, metadata_bytes)?;
         if self.archived.has_base {
             note_missing_base(&sandbox.files)?;
         }
@@ -153,14 +165,14 @@ impl<R: BufRead> SnapshotImport<R> {
     }
 }
 
-/// Checks that the host has room for the data of a disk and for the metadata of new volumes, so that most
+/// Checks that the host has room for what an archive carries and for the metadata of new volumes, so that most
 /// disks that are too large are refused before anything is written. A part of the filesystem stays free:
 /// other sandboxes write to it.
-fn check_room(home: &Home, size: DiskSize, volumes: usize) -> Result<(), ImportError> {
+fn check_room(home: &Home, carried_bytes: u64, volumes: usize) -> Result<(), ImportError> {
     let room = statvfs(home.sandboxes()).map_err(io::Error::from)?;
     let kept_bytes = RESERVE_BYTES.min(room.f_blocks.saturating_mul(room.f_frsize) / RESERVE_PART);
     let free_bytes = room.f_bavail.saturating_mul(room.f_frsize);
-    let needed_bytes = needed_bytes(size, volumes);
+    let needed_bytes = needed_bytes(carried_bytes, volumes);
     if needed_bytes > free_bytes.saturating_sub(kept_bytes) {
         return Err(ImportError::Full {
             needed_bytes,
@@ -171,52 +183,20 @@ fn check_room(home: &Home, size: DiskSize, volumes: usize) -> Result<(), ImportE
     Ok(())
 }
 
-fn needed_bytes(size: DiskSize, volumes: usize) -> u64 {
+fn needed_bytes(carried_bytes: u64, volumes: usize) -> u64 {
     let volumes = u64::try_from(volumes).unwrap_or(u64::MAX);
     let volumes_bytes = volumes.saturating_mul(VOLUME_ROOM_BYTES);
-    size.data_bytes.saturating_add(volumes_bytes)
-}
-
-/// Writes the blocks of a piece that are not all zeros to a file that reads as zeros. An archive may carry
-/// zeros, which compress to nothing, and would take all of the host's disk.
-fn write_data(file: &File, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
-    let mut at_bytes = offset_bytes;
-    for block in bytes.chunks(BLOCK_BYTES) {
-        if block.iter().any(|&byte| byte != 0) {
-            file.write_all_at(block, at_bytes)?;
-        }
-        at_bytes += u64::try_from(block.len()).unwrap_or(u64::MAX);
-    }
-    Ok(())
+    carried_bytes.saturating_add(volumes_bytes)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt as _;
-
     use super::*;
 
     #[test]
-    fn zeros_of_an_archive_take_no_space() {
-        let file = tempfile::tempfile().expect("a file");
-        file.set_len(64 << 20).expect("set");
-        let zeros = vec![0; 32 << 20];
-        write_data(&file, &zeros, 0).expect("written");
-        write_data(&file, b"one", 4096).expect("written");
-        let status = file.metadata().expect("its status");
-        assert!(status.blocks() * 512 <= 64 << 10, "{}", status.blocks());
-        let mut read = [0; 3];
-        file.read_exact_at(&mut read, 4096).expect("read");
-        assert_eq!(&read, b"one");
-    }
-
-    #[test]
     fn volumes_need_room_too() {
-        let size = DiskSize {
-            size_bytes: 1 << 40,
-            data_bytes: 1 << 20,
-        };
-        assert_eq!(needed_bytes(size, 0), 1 << 20);
-        assert_eq!(needed_bytes(size, 3), (1 << 20) + 3 * VOLUME_ROOM_BYTES);
+        assert_eq!(needed_bytes(1 << 20, 0), 1 << 20);
+        assert_eq!(needed_bytes(1 << 20, 3), (1 << 20) + 3 * VOLUME_ROOM_BYTES);
+        assert_eq!(needed_bytes(u64::MAX, 3), u64::MAX);
     }
 }

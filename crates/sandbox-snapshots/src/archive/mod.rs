@@ -3,8 +3,11 @@
 mod error;
 mod export;
 mod import;
+mod left_out;
 mod options;
 mod record;
+mod sparse_file;
+mod staged;
 #[cfg(test)]
 mod tests;
 

@@ -6,26 +6,37 @@ use msb_network::Settings;
 use msb_patches::Patches;
 use msb_runtime::{CreateOptions, Mount, Resources, Source, Spec, VOLUME_BYTES};
 
+use super::left_out::LeftOut;
+use super::staged;
+
 /// Returns the options of a sandbox with this description and at most the processors and memory of
-/// `most`, and what was left out of it.
+/// `most`, and what was left out of it. Its staged directories stay if the archive `has_images` of them.
 pub(super) fn imported(
     spec: Spec,
     name: Option<String>,
     upper_bytes: u64,
     most: Resources,
-) -> (CreateOptions, Vec<String>) {
+    has_images: bool,
+) -> (CreateOptions, Vec<LeftOut>) {
     let name = name.unwrap_or(spec.name);
     let mut left_out = Vec::new();
     let mut mounts = spec.mounts;
-    mounts.retain(|mount| is_inside(mount, &mut left_out));
+    mounts.retain(|mount| {
+        let reason = host_part(mount, has_images);
+        let what = reason.map(|part| format!("{part} at {}", mount.target.as_str()));
+        left_out.extend(what.map(LeftOut::option));
+        reason.is_none()
+    });
     for mount in &mut mounts {
         bound(mount, &mut left_out);
     }
     if spec.memory_mib > most.memory_mib {
-        left_out.push(format!("the memory of {} MiB", spec.memory_mib));
+        let what = format!("the memory of {} MiB", spec.memory_mib);
+        left_out.push(LeftOut::option(what));
     }
     if spec.cpus > most.cpus {
-        left_out.push(format!("the number of {} processors", spec.cpus));
+        let what = format!("the number of {} processors", spec.cpus);
+        left_out.push(LeftOut::option(what));
     }
     let options = CreateOptions {
         image: spec.image,
@@ -56,40 +67,43 @@ pub(super) fn imported(
     (options, left_out)
 }
 
-/// Returns true if a mount has nothing of the host.
-fn is_inside(mount: &Mount, left_out: &mut Vec<String>) -> bool {
-    let what = match &mount.source {
-        Source::Anonymous { .. } | Source::Tmpfs { .. } => return true,
-        Source::Bind { .. } => "the host directory",
-        Source::Staged(_) => "the staged directory",
-        Source::BindFile { .. } => "the file of the host",
-        Source::Volume { .. } => "the volume",
-    };
-    left_out.push(format!("{what} at {}", mount.target.as_str()));
-    false
+/// Returns the part of the host that a mount shows; `None` if it shows none.
+fn host_part(mount: &Mount, has_images: bool) -> Option<&'static str> {
+    match &mount.source {
+        Source::Anonymous { .. } | Source::Tmpfs { .. } => None,
+        Source::Staged(_) if has_images => None,
+        Source::Bind { .. } => Some("the host directory"),
+        Source::Staged(_) => Some("the staged directory"),
+        Source::BindFile { .. } => Some("the file of the host"),
+        Source::Volume { .. } => Some("the volume"),
+    }
 }
 
-/// Gives a volume without a name at most the default size.
-fn bound(mount: &mut Mount, left_out: &mut Vec<String>) {
-    if let Source::Anonymous { size_bytes } = &mut mount.source
-        && *size_bytes > VOLUME_BYTES
-    {
-        *size_bytes = VOLUME_BYTES;
-        let target = mount.target.as_str();
-        left_out.push(format!("the size of the volume at {target}"));
+/// Gives a volume without a name at most the default size, and takes from a staged directory what leads to a host.
+fn bound(mount: &mut Mount, left_out: &mut Vec<LeftOut>) {
+    let target = mount.target.as_str();
+    match &mut mount.source {
+        Source::Anonymous { size_bytes } if *size_bytes > VOLUME_BYTES => {
+            *size_bytes = VOLUME_BYTES;
+            let what = format!("the size of the volume at {target}");
+            left_out.push(LeftOut::option(what));
+        }
+        Source::Staged(staged) => staged::close(staged, target, left_out),
+        _ => {}
     }
 }
 
 /// Returns network settings that allow no more than they would without a rule.
-fn closed(network: Settings, left_out: &mut Vec<String>) -> Settings {
+fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
     for publish in &network.publish {
-        left_out.push(format!("the published port {publish}"));
+        left_out.push(LeftOut::option(format!("the published port {publish}")));
     }
     if !network.allow.is_empty() {
-        left_out.push("the destinations that --net-allow allows".to_owned());
+        let what = "the destinations that --net-allow allows".to_owned();
+        left_out.push(LeftOut::option(what));
     }
     if !network.resolvers.is_empty() {
-        left_out.push("the resolvers of --dns".to_owned());
+        left_out.push(LeftOut::option("the resolvers of --dns".to_owned()));
     }
     Settings {
         reach: network.reach,

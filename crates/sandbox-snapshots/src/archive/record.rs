@@ -8,9 +8,12 @@ use serde_json::Value;
 
 use super::super::{Consistency, Snapshot, SnapshotName};
 use super::ImportError;
+use super::staged::{check_sizes, without_hosts};
 
 /// The version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
+/// The version of an archive without images of staged directories, which earlier versions of msb read, too.
+const FORMAT_WITHOUT_IMAGES: u32 = 1;
 /// The largest length of a note, in bytes.
 const MESSAGE_MAX_BYTES: usize = 64 << 10;
 
@@ -26,6 +29,9 @@ pub(super) struct Archived {
     pub(super) sandbox: Spec,
     /// True if the sandbox began with other files than those of its image. They are not in the archive.
     pub(super) has_base: bool,
+    /// The sizes of the images of its staged directories, in bytes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) staged: Vec<u64>,
 }
 
 /// The snapshot itself, without the state of its disk.
@@ -44,9 +50,19 @@ struct Version {
 }
 
 impl Archived {
-    pub(super) fn new(snapshot: Snapshot, image_config_digest: Digest, sandbox: Spec) -> Self {
+    /// Returns the record of a snapshot. `staged` are the sizes of the images of the sandbox's staged directories.
+    pub(super) fn new(
+        snapshot: Snapshot,
+        image_config_digest: Digest,
+        sandbox: Spec,
+        staged: Vec<u64>,
+    ) -> Self {
         Self {
-            format: FORMAT,
+            format: if staged.is_empty() {
+                FORMAT_WITHOUT_IMAGES
+            } else {
+                FORMAT
+            },
             snapshot: ArchivedSnapshot {
                 name: snapshot.name,
                 created_s: snapshot.created_s,
@@ -54,8 +70,9 @@ impl Archived {
                 consistency: snapshot.consistency,
             },
             image_config_digest,
-            sandbox,
+            sandbox: without_hosts(sandbox),
             has_base: false,
+            staged,
         }
     }
 
@@ -69,7 +86,7 @@ impl Archived {
         let invalid = |reason: String| ImportError::Record { reason };
         let version: Version =
             serde_json::from_slice(bytes).map_err(|error| invalid(error.to_string()))?;
-        if version.format != FORMAT {
+        if !(FORMAT_WITHOUT_IMAGES..=FORMAT).contains(&version.format) {
             return Err(ImportError::Format {
                 found: version.format,
                 newest: FORMAT,
@@ -115,6 +132,7 @@ impl Archived {
         if spec.cpus == 0 || spec.memory_mib == 0 {
             return Err("its sandbox has no processor or no memory".to_owned());
         }
+        check_sizes(spec, &self.staged)?;
         spec.guest.check().map_err(|error| error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-use msb_runtime::{Mount, Resources, Source, Spec, VOLUME_BYTES};
+use msb_runtime::{Mount, Resources, Rule, RuleState, Source, Spec, Staged, VOLUME_BYTES};
 use serde_json::{Value, json};
 
 use super::super::{Consistency, Snapshot};
@@ -27,7 +27,7 @@ fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
         mount("/v", Source::Anonymous { size_bytes }),
         mount("/w", Source::Anonymous { size_bytes: 4096 }),
     ];
-    let (options, left_out) = options::imported(spec, None, 4096, MOST);
+    let (options, left_out) = options::imported(spec, None, 4096, MOST, false);
     let resources = options.resources;
     assert_eq!((resources.cpus, resources.memory_mib), (2, 1024));
     let sizes = options.mounts.iter().map(|mount| match mount.source {
@@ -35,6 +35,7 @@ fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
         _ => 0,
     });
     assert!(sizes.eq([VOLUME_BYTES, 4096]));
+    let left_out: Vec<&str> = left_out.iter().map(|one| &one.what[..]).collect();
     assert_eq!(
         left_out,
         [
@@ -45,7 +46,7 @@ fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
     );
     let mut small = sandboxes::spec("a");
     (small.cpus, small.memory_mib) = (1, 512);
-    let (options, left_out) = options::imported(small, None, 4096, MOST);
+    let (options, left_out) = options::imported(small, None, 4096, MOST, false);
     assert_eq!(
         (options.resources.cpus, options.resources.memory_mib),
         (1, 512)
@@ -54,6 +55,11 @@ fn an_archive_takes_no_more_of_the_host_than_a_new_sandbox() {
 }
 
 fn archived(spec: Spec) -> Archived {
+    archived_with(spec, Vec::new())
+}
+
+/// Returns a record with images of staged directories of these sizes.
+fn archived_with(spec: Spec, sizes: Vec<u64>) -> Archived {
     let snapshot = Snapshot {
         name: "clean".parse().expect("a name"),
         number: 7,
@@ -67,7 +73,8 @@ fn archived(spec: Spec) -> Archived {
         image_digest: "sha256:0".to_owned(),
         state: "00".to_owned(),
     };
-    Archived::new(snapshot, oci_image::Digest::compute(b"config"), spec)
+    let config = oci_image::Digest::compute(b"config");
+    Archived::new(snapshot, config, spec, sizes)
 }
 
 /// Returns the record with a change of its JSON, sealed again.
@@ -97,13 +104,13 @@ fn a_record_comes_back_and_a_changed_one_is_refused() {
 
 #[test]
 fn a_hostile_record_is_refused_by_name() {
-    let newer = Archived::parse(&changed(|record| record["format"] = json!(2)));
+    let newer = Archived::parse(&changed(|record| record["format"] = json!(3)));
     assert!(
         matches!(
             newer,
             Err(ImportError::Format {
-                found: 2,
-                newest: 1
+                found: 3,
+                newest: 2
             })
         ),
         "{newer:?}"
@@ -178,17 +185,106 @@ fn nothing_of_an_archive_leads_to_this_host() {
         "resolvers": ["10.0.0.1:53"],
     });
     spec.network = Some(serde_json::from_value(network).expect("settings"));
-    let (options, left_out) = options::imported(spec, Some("b".to_owned()), 4096, MOST);
+    let (options, left_out) = options::imported(spec, Some("b".to_owned()), 4096, MOST, false);
     assert_eq!(options.name.as_deref(), Some("b"));
     assert_eq!(options.mounts.len(), 1);
     assert!(!options.remove_when_stopped);
     assert!(
         left_out
             .iter()
-            .any(|one| one == "the host directory at /host")
+            .any(|one| one.what == "the host directory at /host")
     );
     let network = options.network.expect("a network");
     assert!(network.allow.is_empty() && network.publish.is_empty() && network.resolvers.is_empty());
     assert_eq!(network.deny.len(), 1);
     assert_eq!(left_out.len(), 6, "{left_out:?}");
+}
+
+/// Returns a staged directory at `/work` with these rules.
+fn staged(directory: Option<&str>, rules: &[&str], default_rules: bool) -> Mount {
+    let rules = rules.iter().map(|rule| rule.parse::<Rule>());
+    let rules = rules.map(|rule| rule.expect("a rule"));
+    Mount {
+        target: "/work".parse().expect("a target"),
+        read_only: false,
+        source: Source::Staged(Staged {
+            directory: directory.map(Into::into),
+            rules: rules.collect(),
+            default_rules,
+        }),
+    }
+}
+
+#[test]
+fn a_staged_directory_of_an_archive_leads_to_no_host_and_lets_nothing_new_out() {
+    let imported = |mount: Mount, has_images: bool| {
+        let mut spec = fixture::spec("a");
+        spec.mounts = vec![mount];
+        let (options, left_out) = options::imported(spec, None, 4096, MOST, has_images);
+        let left_out: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        (options.mounts, left_out)
+    };
+    // An archive may name any path of this host.
+    let rules = ["docs=read-only", "keys=hide", "sealed=deny"];
+    let hostile = staged(Some("/etc"), &rules, true);
+    let kept = staged(None, &rules, true);
+    assert_eq!(imported(hostile.clone(), true), (vec![kept], Vec::new()));
+    let (mounts, left_out) = imported(hostile, false);
+    assert!(mounts.is_empty());
+    let [left_out] = &left_out[..] else {
+        panic!("{left_out:?}");
+    };
+    assert!(left_out.starts_with("the staged directory at /work was left out"));
+    // Rules that let changes out are for the user of this host to give.
+    for hostile in [
+        staged(None, &[".envrc=allow", "docs=read-only"], true),
+        staged(
+            None,
+            &["Makefile=write-ask", "docs=read-only", "x=ask"],
+            true,
+        ),
+        staged(None, &["docs=read-only"], false),
+    ] {
+        let (mounts, left_out) = imported(hostile, true);
+        assert_eq!(mounts, [staged(None, &["docs=read-only"], true)]);
+        assert_eq!(
+            left_out,
+            ["each rule of /work that lets changes out was left out: give it again with msb allow"]
+        );
+    }
+    let (mounts, _) = imported(staged(None, &[".envrc=allow"], false), true);
+    let Source::Staged(closed) = &mounts[0].source else {
+        panic!("it is staged");
+    };
+    let rules = closed.all_rules().expect("few");
+    assert_eq!(rules.decide_outgoing(b".envrc").state, RuleState::ReadOnly);
+}
+
+#[test]
+fn an_exported_record_has_no_path_of_a_staged_directory() {
+    let mut spec = fixture::spec("a");
+    spec.mounts = vec![staged(Some("/home/user/project"), &[], true)];
+    let exported = archived_with(spec, vec![4096, 8192]);
+    let sealed = exported.sealed().expect("sealed");
+    let text = String::from_utf8(sealed.clone()).expect("text");
+    assert!(!text.contains("/home/user"), "{text}");
+    let read = Archived::parse(&sealed).expect("whole");
+    assert_eq!(read.staged, [4096, 8192]);
+}
+
+#[test]
+fn images_that_no_export_writes_are_refused() {
+    let with = |sizes: Vec<u64>, mounts: Vec<Mount>| {
+        let mut spec = fixture::spec("a");
+        spec.mounts = mounts;
+        let record = archived_with(spec, sizes);
+        Archived::parse(&record.sealed().expect("sealed"))
+    };
+    let mount = || vec![staged(None, &[], true)];
+    with(vec![0; 257], mount()).expect("as many as there can be");
+    let error = with(vec![0; 258], mount()).expect_err("too many");
+    assert!(error.to_string().contains("258 images"), "{error}");
+    let error = with(vec![1], Vec::new()).expect_err("of nothing");
+    let is_named = error.to_string().contains("no staged directory");
+    assert!(is_named, "{error}");
 }

@@ -1,4 +1,5 @@
 mod digests;
+mod layers;
 
 use fs_err as fs;
 use msb_runtime::{Home, upper_options};

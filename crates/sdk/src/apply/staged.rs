@@ -60,15 +60,7 @@ pub(super) fn targets(
         let message = "from and base are for changes that are applied to a chosen directory";
         return Err(Error::invalid(message));
     }
-    let mut targets = Vec::new();
-    for (target, staged) in chosen(sandbox, options)? {
-        targets.push(Target {
-            from: target.clone().into_bytes(),
-            rules: Some(rules(&target, &staged)?),
-            path: target,
-            directory: staged.directory,
-        });
-    }
+    let targets = chosen(sandbox, options)?;
     let (_, mut scope) = options.apply()?;
     if scope.paths.is_empty() {
         let paths = targets.iter().map(|target| target.from.clone());
@@ -78,7 +70,7 @@ pub(super) fn targets(
 }
 
 /// Returns the staged directories that the paths of the options are in; all if there are no paths.
-fn chosen(sandbox: &StoredSandbox, options: &ApplyOptions) -> Result<Vec<(String, Staged)>, Error> {
+fn chosen(sandbox: &StoredSandbox, options: &ApplyOptions) -> Result<Vec<Target>, Error> {
     let staged: Vec<(&Mount, &Staged)> = staged(&sandbox.spec.mounts).collect();
     if staged.is_empty() {
         let message = "the sandbox has no staged directory: name the directory of the host that the changes \
@@ -102,8 +94,13 @@ fn chosen(sandbox: &StoredSandbox, options: &ApplyOptions) -> Result<Vec<(String
             return Err(read_only_error(mount));
         }
         if !mount.read_only && (options.paths.is_empty() || is_named(mount)) {
-            mount.check_staged()?;
-            chosen.push((mount.target.to_string(), (*staged).clone()));
+            let path = mount.target.to_string();
+            chosen.push(Target {
+                from: path.clone().into_bytes(),
+                rules: Some(rules(&path, staged)?),
+                directory: staged.source(&mount.target)?.to_owned(),
+                path,
+            });
         }
     }
     match staged.first() {

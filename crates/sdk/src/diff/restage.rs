@@ -7,7 +7,7 @@ use crate::{Error, Operation, Sandbox};
 impl Sandbox {
     /// Stages the directories of the stopped sandbox anew: it keeps its own changes, and has the host's files of
     /// this moment where it changed nothing. Returns the changes of its files, also if nothing is written because
-    /// `dry_run` is true.
+    /// `dry_run` is true. Snapshots keep the files that they have.
     ///
     /// ```no_run
     /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
@@ -20,7 +20,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning),
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if it has no staged directory or has snapshots,
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if it has no staged directory, or one of another host,
     /// [`PathExists`](crate::ErrorKind::PathExists) if the host and the sandbox changed a path in different ways:
     /// the detail `conflicts` lists them. The sandbox is unchanged then.
     pub fn restage(&self, dry_run: bool) -> Operation<Vec<DiscardedChange>> {

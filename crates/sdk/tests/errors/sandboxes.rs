@@ -3,7 +3,7 @@ use msb_patches::PatchError;
 use msb_runtime::{AdoptError, ConnectError, CreateError, HomeError, MountError, NativeRootError, NoOverlay, RecordError, RemoveError, RenameError, RootDiskError, RootFilesystem, UpdateError, UpperError, VolumeConflict, VolumeError};
 use msb_sandbox_files::{ApplyError, AtRestError, CommitError, CommittedError, ConflictReason, DiffError, DiscardError, DisksError, Effect};
 use msb_sandbox_snapshots::{ExportError, ImportError, SnapshotError};
-use snapshot_file::{ReadError, WriteError};
+use snapshot_file::{Part, ReadError, WriteError};
 use tree_diff::{InvalidScope, LayerError};
 
 use super::{broken, denied, full, missing, web};
@@ -139,6 +139,7 @@ fn mounts() -> Vec<Error> {
         MountError::Vanished { path: "/srv".into(), target: target() }.into(),
         MountError::Unreadable { path: "/srv".into(), source: denied() }.into(),
         MountError::TooMany { mounts: 9, limit: 8 }.into(),
+        MountError::StagedElsewhere { target: target() }.into(),
         volume_missing().into(),
         VolumeError::Exists { name: data() }.into(),
         VolumeError::Needed { name: data(), sandboxes: vec![web()] }.into(),
@@ -318,14 +319,14 @@ fn snapshots() -> Vec<Error> {
 }
 
 fn archives() -> Vec<Error> {
-    let damaged = ReadError::Damaged { part: "the disk", reason: "its seal".to_owned() };
+    let damaged = ReadError::Damaged { part: Part::Disk, reason: "its seal".to_owned() };
     vec![
         ExportError::Snapshot(SnapshotError::Empty { sandbox: web() }).into(),
         ExportError::Archive(WriteError::Disk(denied())).into(),
         ExportError::Output(full()).into(),
         ExportError::Record(broken()).into(),
         ImportError::Archive(damaged).into(),
-        ImportError::Archive(ReadError::Truncated { part: "the disk" }).into(),
+        ImportError::Archive(ReadError::Truncated { part: Part::Disk }).into(),
         ImportError::Archive(ReadError::NotAnArchive).into(),
         ImportError::Archive(ReadError::Input(denied())).into(),
         ImportError::Archive(ReadError::Write(full())).into(),

@@ -1,6 +1,6 @@
-use snapshot_file::ReadError;
+use snapshot_file::{Part, ReadError};
 
-use crate::sample::{archive, disk, read};
+use crate::sample::{archive, disk, images, read};
 
 #[test]
 fn a_flipped_bit_anywhere_is_found() {
@@ -39,7 +39,7 @@ fn an_archive_that_ends_early_or_late_is_refused() {
         matches!(
             error,
             ReadError::Damaged {
-                part: "its end",
+                part: Part::End,
                 ..
             }
         ),
@@ -47,4 +47,22 @@ fn an_archive_that_ends_early_or_late_is_refused() {
     );
     let twice = [&whole[..], &whole].concat();
     read(&twice).expect_err("two archives");
+}
+
+#[test]
+fn a_flipped_byte_of_an_image_is_reported_by_its_name() {
+    let tar = zstd::stream::decode_all(&archive(&disk())[..]).expect("a frame");
+    for (number, image) in images().iter().enumerate() {
+        let mut places = tar.windows(image.len());
+        let start = places.position(|bytes| bytes == image).expect("there");
+        for index in [0, image.len() / 2, image.len() - 1] {
+            let mut flipped = tar.clone();
+            flipped[start + index] ^= 1;
+            let frame = zstd::bulk::compress(&flipped, 3).expect("compressed");
+            let Err(ReadError::Damaged { part, .. }) = read(&frame) else {
+                panic!("image {number}, byte {index}");
+            };
+            assert_eq!(part, Part::Image(number), "byte {index}");
+        }
+    }
 }

@@ -1,5 +1,5 @@
 use fstree::{Metadata, Segment};
-use snapshot_file::ReadError;
+use snapshot_file::{Part, ReadError};
 use tar_stream::{ArchiveWriter, EntryHeader, EntryKind};
 
 use crate::sample::read;
@@ -47,7 +47,7 @@ fn a_record_is_not_read_into_more_than_its_limit() {
         matches!(
             error,
             ReadError::TooLarge {
-                part: "snapshot.json",
+                part: Part::Record,
                 ..
             }
         ),
@@ -84,6 +84,44 @@ fn parts_that_are_missing_or_in_the_wrong_order_are_named() {
     let error = refusal(vec![File("../\u{1b}[2J", 1, vec![data(0, 1)])]);
     assert!(
         error.to_string().contains("'../\\x1b[2J' is in its place"),
+        "{error}"
+    );
+}
+
+#[test]
+fn an_image_of_another_size_is_refused_before_it_is_handed_out() {
+    let start = || {
+        vec![
+            File("snapshot.json", 2, vec![data(0, 2)]),
+            File("disk.img", 512, vec![data(0, 512)]),
+        ]
+    };
+    for (size_bytes, segments) in [
+        (9001, vec![data(0, 9001)]),
+        (1 << 40, vec![data(0, 512)]),
+        (9000, Vec::new()),
+    ] {
+        let mut files = start();
+        files.push(File("staged-0.erofs", size_bytes, segments));
+        let error = refusal(files);
+        assert!(
+            matches!(
+                error,
+                ReadError::Damaged {
+                    part: Part::Image(0),
+                    ..
+                }
+            ),
+            "{size_bytes} bytes: {error:?}"
+        );
+    }
+    let mut files = start();
+    files.push(File("checksums.json", 2, vec![data(0, 2)]));
+    let error = refusal(files);
+    assert!(
+        error
+            .to_string()
+            .contains("'checksums.json' is in its place"),
         "{error}"
     );
 }

@@ -1,3 +1,4 @@
+use fstree::ReadAt;
 use snapshot_file::{ArchiveReader, DiskRuns, ReadError, write};
 
 pub(crate) const RECORD: &[u8] = br#"{"name": "clean"}"#;
@@ -13,15 +14,34 @@ pub(crate) fn disk() -> Vec<u8> {
     disk
 }
 
+/// Returns the images of staged directories that every archive has.
+pub(crate) fn images() -> [Vec<u8>; 2] {
+    [(9000, 7), (512, 11)].map(|(length, factor): (usize, usize)| {
+        let bytes = (0..length).map(|index| (index * factor % 241) ^ (index / 256));
+        let bytes = bytes.map(|byte| u8::try_from(byte).expect("below 256"));
+        bytes.collect()
+    })
+}
+
+/// The parts of an archive.
+#[derive(Debug)]
+pub(crate) struct Content {
+    pub(crate) record: Vec<u8>,
+    pub(crate) disk: Vec<u8>,
+    pub(crate) images: Vec<Vec<u8>>,
+}
+
 pub(crate) fn archive(disk: &[u8]) -> Vec<u8> {
     let length = u64::try_from(disk.len()).expect("short");
     let disk = disk.to_vec();
     let runs = DiskRuns::find(&disk, [std::io::Result::Ok((0, length))]).expect("read");
-    write(Vec::new(), RECORD, &disk, &runs).expect("written")
+    let images = images();
+    let images = images.each_ref().map(|image| -> &dyn ReadAt { image });
+    write(Vec::new(), RECORD, &disk, &runs, &images).expect("written")
 }
 
-/// Reads an archive as an import does. Returns its record and its disk.
-pub(crate) fn read(archive: &[u8]) -> Result<(Vec<u8>, Vec<u8>), ReadError> {
+/// Reads an archive as an import does.
+pub(crate) fn read(archive: &[u8]) -> Result<Content, ReadError> {
     let mut reader = ArchiveReader::open(archive)?;
     let record = reader.record()?.to_vec();
     let size = reader.disk()?;
@@ -32,6 +52,21 @@ pub(crate) fn read(archive: &[u8]) -> Result<(Vec<u8>, Vec<u8>), ReadError> {
         disk[at..at + bytes.len()].copy_from_slice(bytes);
         Ok(())
     })?;
+    let mut found = Vec::new();
+    for image in images() {
+        let mut bytes = Vec::new();
+        let size_bytes = u64::try_from(image.len()).expect("short");
+        reader.image(size_bytes, &mut |offset_bytes, piece| {
+            assert_eq!(usize::try_from(offset_bytes), Ok(bytes.len()));
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })?;
+        found.push(bytes);
+    }
     reader.finish()?;
-    Ok((record, disk))
+    Ok(Content {
+        record,
+        disk,
+        images: found,
+    })
 }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::sample::{RECORD, archive, disk, read};
+use crate::sample::{RECORD, archive, disk, images, read};
 
 #[test]
 fn a_disk_comes_back_byte_for_byte() {
@@ -10,9 +10,10 @@ fn a_disk_comes_back_byte_for_byte() {
     let sectors = [vec![0; 4096], vec![1; 512]].concat();
     for disk in [disk(), empty, full, sectors] {
         let archive = archive(&disk);
-        let (record, back) = read(&archive).expect("whole");
-        assert_eq!(record, RECORD);
-        assert!(back == disk, "another disk");
+        let back = read(&archive).expect("whole");
+        assert_eq!(back.record, RECORD);
+        assert!(back.disk == disk, "another disk");
+        assert!(back.images == images(), "other images");
     }
 }
 
@@ -41,11 +42,14 @@ fn oracle_tar_and_zstd_read_an_archive() {
     let extracted = |name| fs::read(directory.path().join(name)).expect("extracted");
     assert!(extracted("disk.img") == disk(), "another disk");
     assert_eq!(extracted("snapshot.json"), RECORD);
-    let sum = Command::new("sha256sum")
-        .arg(directory.path().join("snapshot.json"))
-        .output()
-        .expect("sha256sum is there");
-    let sum = String::from_utf8(sum.stdout).expect("text");
+    assert_eq!(extracted("staged-1.erofs"), images()[1]);
     let checksums = String::from_utf8(extracted("checksums.json")).expect("text");
-    assert!(checksums.contains(&sum[..64]), "{checksums}");
+    for name in ["snapshot.json", "staged-0.erofs", "staged-1.erofs"] {
+        let sum = Command::new("sha256sum")
+            .arg(directory.path().join(name))
+            .output()
+            .expect("sha256sum is there");
+        let sum = String::from_utf8(sum.stdout).expect("text");
+        assert!(checksums.contains(&sum[..64]), "{name}: {checksums}");
+    }
 }

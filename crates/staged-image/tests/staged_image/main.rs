@@ -1,5 +1,8 @@
 //! Directories that are staged, compared with the images that they become.
 
+mod bytes;
+mod kinds;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};

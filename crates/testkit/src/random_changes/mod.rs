@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use actions::{ACTIONS, DEVICE};
-use random::Random;
+pub(crate) use random::Random;
 use scene::Scene;
 
 /// Random changes of the files below a directory, of every kind that overlayfs has a form for:

@@ -1,14 +1,14 @@
 /// The generator xorshift64*.
 #[derive(Debug)]
-pub(super) struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// Returns a number below `limit`, which is not 0.
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -17,7 +17,7 @@ impl Random {
     }
 
     /// Returns one of several values.
-    pub(super) fn of<T: Clone>(&mut self, values: &[T]) -> Option<T> {
+    pub(crate) fn of<T: Clone>(&mut self, values: &[T]) -> Option<T> {
         (!values.is_empty()).then(|| values[self.below(values.len())].clone())
     }
 

@@ -12,6 +12,7 @@ use test_support::{TestEnv, expect_code, finish, schema, spawn};
 use super::durability::remove;
 use super::host_directory::HostDirectory;
 use super::listener::Listener;
+use super::terminal::Terminal;
 
 const NAME: &str = "checks-asks";
 const FORK: &str = "checks-asks-fork";
@@ -26,7 +27,7 @@ pub(super) fn answered(env: &TestEnv) -> Result<()> {
     for directory in ["sealed/deep", "src"] {
         fs::create_dir_all(project.join(directory))?;
     }
-    for name in [".env", "key.pem", "sealed/deep/inner", "src/seen"] {
+    for name in [".env", "id_rsa", "key.pem", "sealed/deep/inner", "src/seen"] {
         fs::write(project.join(name), SECRET)?;
     }
     let mount = format!("{}:/work:staged", project.display());
@@ -49,6 +50,7 @@ pub(super) fn answered(env: &TestEnv) -> Result<()> {
     output(env, &["snapshot", "create", &format!("{NAME}@begun")])?;
     unheard(env)?;
     heard(env)?;
+    at_a_terminal(env)?;
     let_in_by_a_rule(env, &project)?;
     forked_and_rolled_back(env)?;
     comes_home(env, &project)?;
@@ -100,6 +102,44 @@ fn heard(env: &TestEnv) -> Result<()> {
     let hidden = output(env, &["exec", NAME, "ls", "-A", "/work"])?;
     ensure!(hidden == ".env\nsealed\nsrc\n", "{hidden}");
     ensure!(diff(env)?.is_empty(), "{}", diff(env)?);
+    listener.end()
+}
+
+/// Checks that a question is answered at the terminal of `msb asks`, with a rule that is kept, beside another client
+/// that listens.
+fn at_a_terminal(env: &TestEnv) -> Result<()> {
+    // It keeps the question open until the terminal has it.
+    let mut listener = Listener::new(env)?;
+    let mut command = env.msb();
+    command.args(["asks", NAME]);
+    let mut terminal = Terminal::start(command)?;
+    let asking = ["exec", NAME, "msb-ask", "/work/id_rsa", "to sign"];
+    let asking = spawn(env.msb().args(asking))?;
+    let id = listener.asked("/work/id_rsa")?;
+    let question = "Let it in? [y/N/always]";
+    ensure!(terminal.shows(question, 1)?, "it has ended");
+    terminal.types("perhaps")?;
+    ensure!(terminal.shows(question, 2)?, "another word is an answer");
+    terminal.types("always")?;
+    expect_code(&finish(asking, &[])?, 0)?;
+    let ended = listener.next()?;
+    let is_told = ended["event"] == "ended" && ended["id"] == id && ended["allowed"] == true;
+    ensure!(is_told, "{ended}");
+    let late = msb(env, &["asks", NAME, "--answer", &format!("{id}=deny")])?;
+    expect_code(&late, 125)?;
+    let seen = output(env, &["exec", NAME, "cat", "/work/id_rsa"])?;
+    ensure!(seen == SECRET, "{seen}");
+    let mounts = output(env, &["inspect", "--format", "{{json .mounts}}", NAME])?;
+    ensure!(mounts.contains("id_rsa"), "{mounts}");
+    ensure!(diff(env)?.is_empty(), "{}", diff(env)?);
+    terminal.types_end()?;
+    let ended = terminal.end()?;
+    expect_code(&ended, 0)?;
+    let shown = String::from_utf8_lossy(&ended.stderr).into_owned();
+    ensure!(
+        shown.contains("/work/id_rsa") && shown.contains(": to sign"),
+        "{shown}"
+    );
     listener.end()
 }
 
@@ -164,9 +204,6 @@ fn forked_and_rolled_back(env: &TestEnv) -> Result<()> {
 fn restaged(env: &TestEnv) -> Result<()> {
     output(env, &["discard", NAME, "/work/.env"])?;
     ensure!(diff(env)? == "A /work/key.pem\n", "{}", diff(env)?);
-    for snapshot in output(env, &["snapshot", "ls", "-a", "-q", NAME])?.lines() {
-        output(env, &["snapshot", "rm", snapshot])?;
-    }
     let made = output(env, &["restage", NAME])?;
     ensure!(made.contains("C /work/.env\n"), "{made}");
     ensure!(made.contains("A /work/sealed/deep/inner\n"), "{made}");
@@ -207,6 +244,7 @@ fn recorded(env: &TestEnv) -> Result<()> {
     for part in [
         "asks for /work/.env: the tests need it",
         "allowed by msb asks",
+        ", and /id_rsa=allow",
         "denied: no client listens",
         "asks for /work/key.pem",
         "denied by msb asks",

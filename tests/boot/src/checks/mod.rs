@@ -4,9 +4,11 @@
 //! function that fails with its finding, and each has to clean up after itself.
 
 mod asks;
+mod asks_at_run;
 mod changes;
 mod clock;
 mod control_groups;
+mod damages;
 mod disks;
 mod durability;
 mod ended;
@@ -40,9 +42,11 @@ mod share_rules;
 mod silence;
 mod snapshots;
 mod staged;
+mod staged_git;
 mod stream_owners;
 mod streams;
 mod surroundings;
+mod terminal;
 mod undo;
 mod unrunnable;
 mod volumes;
@@ -51,7 +55,7 @@ use anyhow::Result;
 use test_support::TestEnv;
 use test_support::harness::Trial;
 
-use crate::trial::boot;
+use crate::trial::{boot, boot_in};
 
 /// A check: its name and its function.
 type Check = (&'static str, fn(&TestEnv) -> Result<()>);
@@ -139,6 +143,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "a file of the host is mounted alone, or is refused",
         mounts::files,
+    ),
+    (
+        "several staged directories are one disk, beside a volume and the network",
+        mounts::staged,
     ),
     (
         "a full disk of the host is an error of the guest's own write",
@@ -318,8 +326,16 @@ const OF_DISK: &[Check] = &[
         staged::applied,
     ),
     (
+        "each hidden damage is seen and discarded",
+        damages::seen_and_discarded,
+    ),
+    (
         "a guest asks for hidden files, and gets those that are allowed",
         asks::answered,
+    ),
+    (
+        "a guest is answered at the terminal of its run",
+        asks_at_run::answered,
     ),
     (
         "a native root has the image's files, and one changed byte takes few blocks",
@@ -334,7 +350,7 @@ const OF_DISK: &[Check] = &[
 /// Returns the checks as tests.
 ///
 /// A second VMM has to pass `checks::machine::boot_…` and `checks::disk::boot_…`, beside one that passed all
-/// checks; the others are `checks::guest::boot_…`.
+/// checks; the others are `checks::guest::boot_…`, and `checks::git::boot_…` with an image that has git.
 pub(crate) fn tests() -> Vec<Trial> {
     let group = |name, checks: &[Check]| {
         let tests = checks
@@ -345,5 +361,11 @@ pub(crate) fn tests() -> Vec<Trial> {
     let mut tests = group("checks::machine", OF_MACHINE);
     tests.extend(group("checks::guest", OF_GUEST));
     tests.extend(group("checks::disk", OF_DISK));
+    tests.push(boot_in(
+        TestEnv::with_bench_guests,
+        "checks::git",
+        "commits of a staged repository come home by git, and its index is not rewritten",
+        staged_git::comes_home,
+    ));
     tests
 }

@@ -1,4 +1,4 @@
-//! Many mounts of one sandbox, and mounts of single files of the host.
+//! Many mounts of one sandbox, several staged directories, and mounts of single files of the host.
 
 use std::fs;
 use std::path::PathBuf;
@@ -164,6 +164,75 @@ pub(super) fn files(env: &TestEnv) -> Result<()> {
     ensure!(wrote.stdout == b"write\n", "{}", describe(&wrote));
     ensure!(fs::read(&opened)? == b"write\nguest\n" && fs::read(&path)? == b"other\n");
     expect_code(&msb(env, &["rm", "-f", NAME])?, 0)
+}
+
+/// Uses three staged directories, of which one is read-only, beside a volume and the network. The second run reads
+/// what the first one wrote.
+const USE_STAGED: &str = "
+cat /one/name /srv/two/name /srv/three/name || exit 3
+for d in /one /srv/three; do echo guest > $d/name && echo new > $d/new || exit 4; done
+echo guest 2>&- > /srv/two/name && exit 5
+touch /srv/two/new 2>&- && exit 6
+echo kept > /v0/kept || exit 7
+test -e /sys/class/net/eth0 || exit 8
+grep -c -E ' (/one|/srv/two|/srv/three) overlay ' /proc/mounts
+sync
+";
+
+/// Checks that several staged directories have their own files and changes on one disk, and are applied together.
+pub(super) fn staged(env: &TestEnv) -> Result<()> {
+    clean_up(env)?;
+    let host = Host::new(env)?;
+    let path = |name: &str| host.path(name).display().to_string();
+    let mounts = [
+        format!("{}:/one:staged", path("d0")),
+        format!("{}:/v0", VOLUMES[0]),
+        format!("{}:/srv/two:staged,ro", path("d1")),
+        format!("{}:/srv/three:staged", path("d2")),
+    ];
+    let mounts = mounts.iter().flat_map(|mount| ["-v", mount.as_str()]);
+    let options: Vec<&str> = ["--name", NAME].into_iter().chain(mounts).collect();
+    let line = || {
+        let _ = remove(env, NAME);
+        env.run_command(&options, &["sh", "-c", USE_STAGED])
+    };
+    let first = env.retried(line, &[])?;
+    expect_code(&first, 0)?;
+    ensure!(first.stdout == b"0\n1\n2\n3\n", "{}", describe(&first));
+    let again = || {
+        let mut line = env.machine_command("start");
+        line.args(["--attach", NAME]);
+        line
+    };
+    let second = env.retried(again, &[])?;
+    expect_code(&second, 0)?;
+    let expected = b"guest\n1\nguest\n3\n";
+    ensure!(second.stdout == expected, "{}", describe(&second));
+    let diff = ["diff", NAME, "--", "/one", "/srv/two", "/srv/three"];
+    let changes = msb(env, &diff)?;
+    expect_code(&changes, 0)?;
+    let expected = "C /one/name\nA /one/new\nC /srv/three/name\nA /srv/three/new\n";
+    ensure!(
+        changes.stdout == expected.as_bytes(),
+        "{}",
+        describe(&changes)
+    );
+    let applied = msb(env, &["apply", NAME])?;
+    expect_code(&applied, 0)?;
+    let (one, three) = (path("d0"), path("d2"));
+    let expected = format!("C {one}/name\nA {one}/new\nC {three}/name\nA {three}/new\n");
+    ensure!(
+        applied.stdout == expected.as_bytes(),
+        "{}",
+        describe(&applied)
+    );
+    let names = ["d0/name", "d1/name", "d2/name"].map(|name| fs::read(host.path(name)).ok());
+    let expected = [&b"guest\n"[..], b"1\n", b"guest\n"].map(|text| Some(text.to_vec()));
+    ensure!(
+        names == expected && !host.path("d1/new").exists(),
+        "{names:?}"
+    );
+    clean_up(env)
 }
 
 /// Directories, and files beside one that is not shared.

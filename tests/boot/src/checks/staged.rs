@@ -232,18 +232,9 @@ fn taken_back(env: &TestEnv, project: &Path) -> Result<()> {
 
 /// Checks that the host's newer files come below the sandbox's own changes, or that what collides is named.
 fn restaged(env: &TestEnv, project: &Path) -> Result<()> {
-    output(
-        env,
-        &["exec", NAME, "sh", "-c", "echo mine > /work/own.txt"],
-    )?;
+    let own = "echo mine > /work/own.txt";
+    output(env, &["exec", "--snapshot", NAME, "sh", "-c", own])?;
     output(env, &["stop", "-t", "0", NAME])?;
-    let refused = msb(env, &["restage", NAME])?;
-    expect_code(&refused, 125)?;
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(told.contains("snapshots"), "{told}");
-    for snapshot in output(env, &["snapshot", "ls", "-q", NAME])?.lines() {
-        output(env, &["snapshot", "rm", snapshot])?;
-    }
     let planned = output(env, &["restage", "-n", NAME])?;
     let made = output(env, &["restage", NAME])?;
     ensure!(
@@ -260,6 +251,7 @@ fn restaged(env: &TestEnv, project: &Path) -> Result<()> {
         diff(env, NAME)?
     );
     output(env, &["start", NAME])?;
+    back_and_forth(env)?;
     let script = "cd /work && cat own.txt beside.txt src/two.rs && echo x >> beside.txt";
     let found = output(env, &["exec", NAME, "sh", "-c", script])?;
     ensure!(found.starts_with("mine\nthe host's\npub fn two"), "{found}");
@@ -269,6 +261,32 @@ fn restaged(env: &TestEnv, project: &Path) -> Result<()> {
     expect_code(&refused, 125)?;
     let told = String::from_utf8_lossy(&refused.stderr).into_owned();
     ensure!(told.contains("/work/beside.txt"), "{told}");
+    Ok(())
+}
+
+/// Checks that an undo and a rollback of the running sandbox bring the files back that were staged first, and that
+/// rolling those back brings the files that were staged anew.
+fn back_and_forth(env: &TestEnv) -> Result<()> {
+    let begun = format!("{NAME}@begun");
+    for words in [["undo", NAME], ["rollback", &begun]] {
+        let kept = output(env, &words)?;
+        let script =
+            "cd /work && test ! -e own.txt && test ! -e beside.txt && cat src/main.rs old.txt";
+        let found = output(env, &["exec", NAME, "sh", "-c", script])?;
+        ensure!(found == "fn main() {}\nold\n", "{words:?}: {found}");
+        ensure!(diff(env, NAME)?.is_empty(), "{}", diff(env, NAME)?);
+        let read = output(env, &["fs", "cat", kept.trim(), "/work/beside.txt"])?;
+        ensure!(read == "the host's\n", "{words:?}: {read}");
+        output(env, &["rollback", kept.trim()])?;
+        let script = "cd /work && test ! -e old.txt && cat own.txt beside.txt";
+        let found = output(env, &["exec", NAME, "sh", "-c", script])?;
+        ensure!(found == "mine\nthe host's\n", "{words:?}: {found}");
+        ensure!(
+            diff(env, NAME)? == "A /work/own.txt\n",
+            "{}",
+            diff(env, NAME)?
+        );
+    }
     Ok(())
 }
 

@@ -1,19 +1,37 @@
-//! Commands with a snapshot before them, undone.
+//! Commands with a snapshot before them, undone, also those that changed a staged directory.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::json;
 use test_support::{TestEnv, expect_code, schema};
 
 use super::durability::remove;
+use super::host_directory::HostDirectory;
 use super::snapshots::told;
 
 const NAME: &str = "checks-undo";
 const FORK: &str = "checks-undo-fork";
 /// The number of commands that have a snapshot each.
 const COMMANDS: usize = 6;
+/// A command that changes the staged directory, and its changes.
+const EDITS: &str =
+    "cd /work && rm -r docs && mv main.c moved.c && echo x > new && chmod 755 run.sh";
+const EDITED: &str = "\
+D /work/docs
+D /work/main.c
+A /work/moved.c
+A /work/new
+C /work/run.sh
+";
 
 /// Checks that commands are undone while the sandbox runs, one after the other, jobs among them; that an undo is
 /// taken back; that exit codes are kept; and that what cannot be undone is refused and changes nothing.
 pub(super) fn of_running(env: &TestEnv) -> Result<()> {
+    let host = HostDirectory::new(env)?;
+    make(&host)?;
+    let mount = format!("{}:/work:staged", host.path("project"));
     let _ = remove(env, NAME);
     let start = || {
         let options = [
@@ -25,6 +43,8 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
             "5",
             "--upper-size",
             "256M",
+            "-v",
+            &mount,
         ];
         env.run_command(&options, &["sleep", "infinity"])
     };
@@ -65,6 +85,7 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
     told(env, &["undo", NAME, "2"])?;
     ensure!(content(env)? == "first\n");
 
+    of_staged(env, &host)?;
     stopped(env)?;
     expired(env)?;
     let fork = told(env, &["fork", NAME, FORK])?;
@@ -75,6 +96,76 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
     remove(env, FORK)?;
     told(env, &["stop", "-t", "0", NAME])?;
     remove(env, NAME)
+}
+
+/// Makes the project that is staged.
+fn make(host: &HostDirectory) -> Result<()> {
+    let project = host.0.join("project");
+    fs::create_dir_all(project.join("docs"))?;
+    for name in ["docs/one", "main.c", "run.sh", ".env"] {
+        fs::write(project.join(name), format!("{name}\n"))?;
+    }
+    let mode = fs::Permissions::from_mode(0o644);
+    Ok(fs::set_permissions(project.join("run.sh"), mode)?)
+}
+
+/// Checks that an undo takes changes of a staged directory back, and a file that was let in after the snapshot; that
+/// they are counted; and that the host's files stay.
+fn of_staged(env: &TestEnv, host: &HostDirectory) -> Result<()> {
+    let before = host.dump("project")?;
+    exec(env, EDITS, 0)?;
+    ensure!(diff(env)? == EDITED, "{}", diff(env)?);
+    counted(env)?;
+    let kept = told(env, &["undo", NAME])?;
+    ensure!(diff(env)?.is_empty(), "{}", diff(env)?);
+    let script = "cd /work && cat main.c docs/one && stat -c %a run.sh && ls -A";
+    let seen = told(env, &["exec", NAME, "sh", "-c", script])?;
+    let begun = "main.c\ndocs/one\n644\ndocs\nmain.c\nrun.sh\n";
+    ensure!(seen == begun, "{seen}");
+    told(env, &["rollback", kept.trim()])?;
+    ensure!(diff(env)? == EDITED, "{}", diff(env)?);
+    told(env, &["undo", NAME])?;
+
+    exec(env, "echo mine > /work/mine", 0)?;
+    let_in(env)?;
+    ensure!(diff(env)? == "A /work/mine\n", "{}", diff(env)?);
+    told(env, &["undo", NAME])?;
+    ensure!(diff(env)?.is_empty(), "{}", diff(env)?);
+    let seen = told(env, &["exec", NAME, "sh", "-c", script])?;
+    ensure!(seen == begun, "{seen}");
+    let_in(env)?;
+    let seen = told(env, &["exec", NAME, "cat", "/work/.env"])?;
+    ensure!(seen == ".env\n", "{seen}");
+    ensure!(
+        before == host.dump("project")?,
+        "the host's files were changed"
+    );
+    Ok(())
+}
+
+/// Checks the numbers of the last command's changes.
+fn counted(env: &TestEnv) -> Result<()> {
+    let words = ["history", "--changes", "-n", "1"];
+    let json = told(env, &[&words[..], &["--format", "json", NAME]].concat())?;
+    schema::judge("commands", &json)?;
+    let commands: Vec<serde_json::Value> = serde_json::from_str(&json)?;
+    let changes = &commands.first().context("no command")?["changes"];
+    let expected = json!({"added": 2, "changed": 1, "deleted": 2});
+    ensure!(*changes == expected, "{changes}");
+    let table = told(env, &[&words[..], &[NAME]].concat())?;
+    ensure!(table.contains(" A2 C1 D2 "), "{table}");
+    Ok(())
+}
+
+/// Lets the hidden file in.
+fn let_in(env: &TestEnv) -> Result<()> {
+    let printed = told(env, &["allow", NAME, "/work/.env"])?;
+    ensure!(printed == "/work/.env\n", "{printed}");
+    Ok(())
+}
+
+fn diff(env: &TestEnv) -> Result<String> {
+    told(env, &["diff", NAME, "--", "/work"])
 }
 
 /// Checks that a stopped sandbox is undone, too, and that a command is refused that has no snapshot.

@@ -56,7 +56,8 @@ fn snapshots() -> Result<Vec<(String, Vec<u8>)>> {
     disk[4096..4101].copy_from_slice(b"hello");
     disk[12 << 10..].fill(1);
     let runs = DiskRuns::find(&disk, [std::io::Result::Ok((0, 16 << 10))])?;
-    let file = snapshot_file::write(Vec::new(), b"{\"format\": 1}", &disk, &runs)?;
+    let image = vec![1_u8; 512];
+    let file = snapshot_file::write(Vec::new(), b"{\"format\": 2}", &disk, &runs, &[&image])?;
     let tar = zstd::stream::decode_all(&file[..])?;
     Ok(vec![("file".to_owned(), file), ("tar".to_owned(), tar)])
 }

@@ -8,7 +8,7 @@ use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, STAGED, World};
+use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, World};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
@@ -17,12 +17,8 @@ pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
     files_below(world, "project", &names)
 }
 
-/// Returns the files of the staged directory that are old or new, each with the digest of its content.
-pub(super) fn repository_files(world: &World) -> Result<Vec<String>> {
-    files_below(world, "repository", &["same", "edited", "both", "added"])
-}
-
-fn files_below(world: &World, directory: &str, names: &[&str]) -> Result<Vec<String>> {
+/// Returns files of a directory of the host, each with the digest of its content.
+pub(super) fn files_below(world: &World, directory: &str, names: &[&str]) -> Result<Vec<String>> {
     let line = |name: &&str| {
         let path = world.root.join(directory).join(name);
         let content = match fs::read(&path) {
@@ -38,18 +34,6 @@ fn files_below(world: &World, directory: &str, names: &[&str]) -> Result<Vec<Str
 /// Returns the changes of the sandbox.
 pub(super) fn changes(world: &World) -> Result<Vec<String>> {
     lines(world, &["diff", CHANGED])
-}
-
-/// Returns the changes of the sandbox to its staged directory: one of them is none once the host's change is staged.
-pub(super) fn staged_changes(world: &World) -> Result<Vec<String>> {
-    lines(world, &["diff", STAGED])
-}
-
-/// Returns the files of the staged directory, and the changes of the sandbox to it.
-pub(super) fn repository_and_changes(world: &World) -> Result<Vec<String>> {
-    let mut found = repository_files(world)?;
-    found.extend(staged_changes(world)?);
-    Ok(found)
 }
 
 /// Returns the changes of the sandbox that has snapshots, and those that a snapshot has.
@@ -128,7 +112,8 @@ pub(super) fn merged(world: &World) -> Result<Vec<String>> {
     ])
 }
 
-fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {
+/// Returns the lines that a command prints.
+pub(super) fn lines(world: &World, words: &[&str]) -> Result<Vec<String>> {
     let output = succeed(&mut world.command(words))?;
     let text = String::from_utf8(output.stdout)?;
     Ok(text.lines().map(str::to_owned).collect())

@@ -7,12 +7,16 @@ use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::observe::{
     changes, changes_since_snapshots, commanded, committed_image, forks, merged, project_files,
-    pushed_image, repository_and_changes, repository_files, saved_archive, saved_layout, snapped,
-    snapshots, staged_changes,
+    pushed_image, saved_archive, saved_layout, snapped, snapshots,
+};
+use super::staged::{
+    brought_home, files_of_both, repository_files, staged_changes, staged_changes_since_snapshot,
+    staged_rules,
 };
 use super::step::{NAMES, Step, steps};
 use super::world::{
-    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, STAGED, World,
+    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, STAGED, STAGED_SNAPPED,
+    World,
 };
 
 /// A command of msb, and what it changes.
@@ -67,7 +71,17 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
     let apply = [
         "apply", "--from", "/work", "--base", BEFORE, CHANGED, &project,
     ];
-    let copied = format!("{project}:/work");
+    let (copied, staged) = (format!("{project}:/work"), world.staged_mount());
+    let create_staged = [
+        "create",
+        "--upper-size",
+        "32M",
+        "-v",
+        &staged,
+        "--name",
+        FORK,
+        IMAGE,
+    ];
     let native = [
         "create",
         "--native-root",
@@ -89,22 +103,43 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             by_line: true,
             ..operation(
                 "apply of a staged directory",
-                &["apply", STAGED],
+                &["apply", STAGED, "--", "/work"],
                 repository_files,
                 250,
             )
         },
-        // The changes are discarded when all files have them.
+        Operation {
+            by_line: true,
+            ..operation(
+                "apply of two staged directories",
+                &["apply", STAGED],
+                files_of_both,
+                500,
+            )
+        },
+        // The changes are discarded once all are in the directories.
         Operation {
             by_line: true,
             ..operation(
                 "apply and discard",
                 &["apply", "--then-discard", STAGED],
-                repository_and_changes,
-                600,
+                brought_home,
+                900,
             )
         },
+        operation(
+            "allow",
+            &["allow", STAGED, "/work/same=read-only"],
+            staged_rules,
+            10,
+        ),
         operation("restage", &["restage", STAGED], staged_changes, 500),
+        operation(
+            "restage with snapshots",
+            &["restage", STAGED_SNAPPED],
+            staged_changes_since_snapshot,
+            500,
+        ),
         operation("discard", &["discard", CHANGED, "/etc"], changes, 600),
         operation(
             "discard with snapshots",
@@ -169,6 +204,10 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         Operation {
             is_once: true,
             ..operation("create with a native root", &native, forks, 150)
+        },
+        Operation {
+            is_once: true,
+            ..operation("create with a staged directory", &create_staged, forks, 250)
         },
         operation(
             "snapshot export",

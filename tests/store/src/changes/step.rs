@@ -12,16 +12,21 @@ pub(super) const NAMES: &str = "openat,write,pwrite64,writev,pwritev,sendto,send
 pub(super) const UNFINISHED: [&str; 3] = [".tmp", ".new-", ".msb-"];
 /// Ends of the names of a generation's files, which begin with a random number.
 const OF_GENERATIONS: [&str; 3] = ["data", "blocks", "log"];
+/// Number of hexadecimal digits of the number of a generation.
+const ID_DIGITS: usize = 32;
 /// The directory of a sandbox in which a disk is staged under a random number.
 const STAGING: &str = "merging";
 /// The start of the number that stands for the name of a file without one.
 const NAMELESS: char = '#';
 
-/// Returns true for a file of a generation, whose name is another one each time.
+/// Returns true for a file of a generation, or the image below it, whose name is another one each time.
 pub(super) fn is_of_generation(name: &str) -> bool {
     let name = name.strip_suffix(".new").unwrap_or(name);
     let parts = name.split_once('.');
-    parts.is_some_and(|(_, end)| OF_GENERATIONS.contains(&end))
+    parts.is_some_and(|(start, end)| {
+        let is_layer = end == "erofs" && start.len() == ID_DIGITS;
+        is_layer || OF_GENERATIONS.contains(&end)
+    })
 }
 
 /// A call of a command, by which a fault finds it again.

@@ -26,8 +26,12 @@ pub(super) const SNAPPED: &str = "snapped";
 /// The sandbox with a command that has a snapshot before it, and made changes since.
 pub(super) const COMMANDED: &str = "commanded";
 
-/// The sandbox with a staged directory, whose files it changed, and the host too.
+/// The sandbox with staged directories, whose files it changed, and the host too.
 pub(super) const STAGED: &str = "staged";
+/// The same with a snapshot.
+pub(super) const STAGED_SNAPPED: &str = "staged-snapped";
+/// The number of times that a file has its text.
+pub(super) const TEXTS: usize = 20_000;
 /// The directory of the home with the images of staged directories, whose names are other ones each time.
 const STAGED_IMAGES: &str = "home/staged";
 
@@ -40,7 +44,7 @@ pub(super) const EXPORTED: &str = "exported.msb";
 /// The sandbox that a fork, or an import, makes.
 pub(super) const FORK: &str = "fork";
 
-/// The files of a test: an `MSB_HOME` with an image and four stopped sandboxes, a project of the host,
+/// The files of a test: an `MSB_HOME` with an image and stopped sandboxes, a project of the host,
 /// and an archive. They are copied anew before each run.
 pub(super) struct World {
     program: Msb,
@@ -161,7 +165,7 @@ impl World {
     /// Checks the store, all snapshots, and the disks of the sandboxes with e2fsck.
     pub(super) fn expect_whole(&self) -> Result<()> {
         expect_whole(self.msb())?;
-        for name in [BEFORE, CHANGED, SNAPPED, COMMANDED, STAGED] {
+        for name in [BEFORE, CHANGED, SNAPPED, COMMANDED, STAGED, STAGED_SNAPPED] {
             succeed(&mut self.command(&["snapshot", "verify", name]))?;
         }
         for entry in fs::read_dir(self.root.join("home/sandboxes"))? {
@@ -267,44 +271,12 @@ impl World {
         Ok(())
     }
 
-    /// Makes the sandbox with a staged directory. Its changes are put on its disk as the kernel's overlay keeps
-    /// them; one of them is the change that the host makes to the directory, too.
-    fn make_staged(&self) -> Result<()> {
-        let both = [("same", "1"), ("edited", "2"), ("both", "3")];
-        self.make_project("repository", &both)?;
-        let mount = format!("{}:/work:staged", self.path("repository"));
-        let mut create = self.command(&["create", "--name", STAGED]);
-        succeed(create.args(["--upper-size", "32M", "-v", &mount, IMAGE]))?;
-        self.make_project(
-            "changes",
-            &[("edited", "of the sandbox"), ("added", "4"), ("both", "5")],
-        )?;
-        let changes = self.root.join("changes");
-        let disk = self.directory(STAGED)?.join("upper.ext4");
-        for name in ["edited", "added", "both"] {
-            let written = format!(
-                "write {} /staged/0/upper/{name}",
-                changes.join(name).display()
-            );
-            let output = succeed(
-                Command::new("debugfs")
-                    .args(["-w", "-R", &written])
-                    .arg(&disk),
-            )?;
-            let told = String::from_utf8_lossy(&output.stderr);
-            ensure!(!told.contains("not found"), "{told}");
-        }
-        fs::copy(changes.join("both"), self.root.join("repository/both"))?;
-        fs::remove_dir_all(changes)?;
-        Ok(())
-    }
-
-    fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
+    pub(super) fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {
         let directory = self.root.join(name);
         for (path, text) in files {
             let path = directory.join(path);
             fs::create_dir_all(path.parent().unwrap_or(&directory))?;
-            fs::write(path, text.repeat(20_000))?;
+            fs::write(path, text.repeat(TEXTS))?;
         }
         Ok(())
     }
@@ -349,7 +321,7 @@ impl World {
     }
 
     /// Returns the directory of a sandbox.
-    fn directory(&self, sandbox: &str) -> Result<PathBuf> {
+    pub(super) fn directory(&self, sandbox: &str) -> Result<PathBuf> {
         let words = ["inspect", "--format", "{{.id}}", sandbox];
         let printed = succeed(&mut self.command(&words))?.stdout;
         let id = String::from_utf8(printed)?;

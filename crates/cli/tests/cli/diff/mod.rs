@@ -9,6 +9,7 @@ mod image;
 mod mounted;
 mod oracle_overlay;
 mod review;
+mod review_staged;
 mod staged;
 mod terminal;
 mod walk;

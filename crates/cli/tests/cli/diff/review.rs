@@ -47,15 +47,15 @@ fn project(home: &TestHome) -> PathBuf {
 }
 
 /// The outcome of a command at a terminal.
-struct Reviewed {
-    code: Option<i32>,
-    stdout: String,
+pub(super) struct Reviewed {
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
     /// Standard error and the echo of the typed text.
-    shown: String,
+    pub(super) shown: String,
 }
 
 /// Runs msb with a terminal as its standard input and error, at which a text is typed.
-fn typed(home: &TestHome, words: &[&str], text: &str) -> Reviewed {
+pub(super) fn typed(home: &TestHome, words: &[&str], text: &str) -> Reviewed {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&master).expect("granted");
     unlockpt(&master).expect("unlocked");

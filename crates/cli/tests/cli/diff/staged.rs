@@ -144,3 +144,91 @@ fn a_prune_removes_what_a_killed_process_left_of_a_staged_directory() {
     assert!(!left.exists() && written.exists());
     assert_eq!(printed(&home, &["fs", "cat", "agent", "/work/file"]), "one");
 }
+
+#[test]
+fn directories_are_staged_anew_under_snapshots_that_keep_their_files() {
+    let home = home();
+    let one = directory(&home, "one");
+    let mount = staged(&one, "/work:staged");
+    let words = [
+        "create",
+        "--name",
+        "agent",
+        "--upper-size",
+        "64m",
+        "-v",
+        &mount,
+        "app:1",
+    ];
+    printed(&home, &words);
+    home.change_staged("agent", &["own"]);
+    printed(&home, &["snapshot", "create", "agent@before"]);
+    fs::write(one.join("file"), "later").expect("written");
+    fs::write(one.join("new"), "new").expect("written");
+    for words in [&["restage", "-n", "agent"][..], &["restage", "agent"]] {
+        let seen = printed(&home, words);
+        for line in ["A /work/new\n", "C /work/file\n"] {
+            assert!(seen.contains(line), "{seen}");
+        }
+        assert!(!seen.contains("own"), "{seen}");
+    }
+    let file = |name: &str| printed(&home, &["fs", "cat", name, "/work/file"]);
+    let images = |key: &str| {
+        let df = printed(&home, &["df", "--format", "json"]);
+        let df: Value = serde_json::from_str(&df).expect("JSON");
+        df["staged_directories"][key].as_u64()
+    };
+    assert_eq!(
+        (&file("agent")[..], &file("agent@before")[..]),
+        ("later", "one")
+    );
+    for name in ["agent", "agent@before"] {
+        assert_eq!(printed(&home, &["diff", name]), "A /work/own\n");
+    }
+    assert_eq!((images("count"), images("active")), (Some(2), Some(2)));
+    // A rollback brings the files of that time back, and another one those that were staged anew.
+    printed(&home, &["fork", "agent@before", "fork"]);
+    let kept = printed(&home, &["rollback", "agent@before"]);
+    assert_eq!((&file("agent")[..], &file("fork")[..]), ("one", "one"));
+    printed(&home, &["rollback", kept.trim()]);
+    assert_eq!(file("agent"), "later");
+    // Each image goes with the last sandbox and snapshot over it.
+    let pruned = || {
+        let pruned = printed(&home, &["prune", "--dry-run", "--format", "json"]);
+        let pruned: Value = serde_json::from_str(&pruned).expect("JSON");
+        pruned["staged_directories"].as_u64()
+    };
+    printed(&home, &["rm", "fork"]);
+    assert_eq!(pruned(), Some(0));
+    printed(&home, &["snapshot", "rm", "agent@before"]);
+    assert_eq!(pruned(), Some(1));
+    assert_eq!(file("agent"), "later");
+    printed(&home, &["rm", "agent"]);
+    assert_eq!(pruned(), Some(2));
+}
+
+#[test]
+fn what_collides_is_named_and_no_snapshot_is_changed() {
+    let home = home();
+    let one = directory(&home, "one");
+    let mount = staged(&one, "/work:staged");
+    let words = [
+        "create",
+        "--name",
+        "agent",
+        "--upper-size",
+        "64m",
+        "-v",
+        &mount,
+        "app:1",
+    ];
+    printed(&home, &words);
+    home.change_staged("agent", &["both"]);
+    printed(&home, &["snapshot", "create", "agent@before"]);
+    fs::write(one.join("both"), "of the host").expect("written");
+    let refused = home.msb(&["restage", "agent"]);
+    refused.assert_refused(&["both changed '/work/both'"]);
+    for name in ["agent", "agent@before"] {
+        assert_eq!(printed(&home, &["diff", name]), "A /work/both\n");
+    }
+}

@@ -4,16 +4,13 @@ use path_rules::Rules;
 
 use super::*;
 use crate::StagedRules;
+use crate::apply::Effect;
 
 /// The files of a project, in the form of [`tree`].
 type Project<'a> = &'a [(&'a str, &'a str)];
 
 /// Plans the changes between two trees of a project that is staged at `/work`, with given rules.
-fn planned(
-    (old, new): (Project<'_>, Project<'_>),
-    given: &[&str],
-    accepted: &[&str],
-) -> (Vec<String>, Vec<String>) {
+fn plan_of((old, new): (Project<'_>, Project<'_>), given: &[&str], accepted: &[&str]) -> Plan {
     let below_work = |files: &[(&str, &str)]| {
         let files: Vec<(String, &str)> = files
             .iter()
@@ -45,6 +42,16 @@ fn planned(
     let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
     let plan = Plan::new((&old, &new), &changes, &host, &options).expect("planned");
     assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+    plan
+}
+
+/// Returns the steps of such a plan, and what is kept back.
+fn planned(
+    sides: (Project<'_>, Project<'_>),
+    given: &[&str],
+    accepted: &[&str],
+) -> (Vec<String>, Vec<String>) {
+    let plan = plan_of(sides, given, accepted);
     let steps = plan.steps.iter().filter(|step| !step.is_implied);
     let steps = steps.map(|step| format!("{} {}", step.action.letter(), step.path.escape_ascii()));
     let refused = plan.refused.iter();
@@ -96,6 +103,58 @@ fn hidden_names_and_programs_are_kept_back_and_each_tree_is_listed_once() {
     let (steps, refused) = planned((&[], &new), &rules, &accepted);
     assert_eq!(steps, ["A .env", "A .envrc", "A src", "A src/a"]);
     assert_eq!(refused, ["target target=hide"]);
+}
+
+#[test]
+fn a_change_that_a_rule_asks_about_waits_for_a_yes() {
+    let old = [
+        ("docs/a", "1"),
+        ("docs/b", "1"),
+        ("docs/open/c", "1"),
+        ("main.c", "1"),
+        ("notes", "1"),
+    ];
+    let new = [
+        (".envrc", "echo"),
+        ("docs/a", "2"),
+        ("docs/new", "1"),
+        ("docs/open/c", "2"),
+        ("main.c", "2"),
+        ("notes", "!1"),
+    ];
+    let rules = [
+        "docs=write-ask",
+        "docs/open=allow",
+        "notes=ask",
+        ".envrc=write-ask",
+    ];
+    let asked = |accepted: &[&str]| -> Vec<String> {
+        let plan = plan_of((&old, &new), &rules, accepted);
+        assert!(plan.refused.is_empty(), "{:?}", plan.refused);
+        let marked = plan.marked.iter().filter(|marked| marked.needs_acceptance);
+        let line = |marked: &crate::apply::Marked| match &marked.effect {
+            Effect::Asked { rule } => format!("{} {rule}", marked.sandbox_path.escape_ascii()),
+            effect => panic!("{effect:?}"),
+        };
+        marked.map(line).collect()
+    };
+    // The nearest rule decides, and a removal is a change. A given rule goes before what is known
+    // of programs.
+    let all = [
+        "/work/.envrc .envrc=write-ask",
+        "/work/docs/a docs=write-ask",
+        "/work/docs/b docs=write-ask",
+        "/work/docs/new docs=write-ask",
+        "/work/notes notes=ask",
+    ];
+    assert_eq!(asked(&[]), all);
+    assert_eq!(asked(&["/work/docs"]), [all[0], all[4]]);
+    assert_eq!(
+        asked(&["/work/docs/a", "/work/notes", "/work/.envrc"]),
+        [all[2], all[3]]
+    );
+    assert!(asked(&["/"]).is_empty());
+    assert_eq!(asked(&["/work/doc"]), all);
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn files_of_a_native_root_stay_in_the_layers_unless_they_were_changed() {
         assert!(upper.tree.find(b"staged").is_none(), "the old changes");
 
         let pool = UpperPool::find(&bench.sandbox.files).expect("read");
-        let written = discarding.write_upper(upper, pool, disks, None);
+        let written = discarding.write_upper(upper, pool, disks);
         written.expect("written");
         let pool = UpperPool::find(&bench.sandbox.files).expect("read");
         let base = pool.expect("a pool").base().expect("read");

@@ -99,9 +99,9 @@ class AsyncSandboxChanges:
         """Stages the directories of the stopped sandbox anew, and returns the changes of its files.
 
         The sandbox keeps its own changes, and has the host's files of this moment where it changed nothing. With
-        `dry_run=True` nothing is written.
+        `dry_run=True` nothing is written. Snapshots keep the files that they have.
 
-        Raises `SandboxRunning`, `InvalidArgument` if the sandbox has no staged directory or has snapshots, and
+        Raises `SandboxRunning`, `InvalidArgument` if the sandbox has no staged directory or one of another host, and
         `PathExists` if the host and the sandbox changed a path in different ways: the detail `conflicts` lists them.
         The sandbox is unchanged then.
         """
