@@ -174,7 +174,7 @@ mod tests {
         fs::rename(&path, older(&path)).expect("renamed");
         writer.add(LogStream::Stdout, &[b'b'; 60]).expect("written");
         let mut reader = LogReader::open(&path).expect("opened");
-        assert_eq!(read_all(&mut reader), [[b'a'; 60], [b'b'; 60]]);
+        assert_eq!(read_all(&mut reader), [&[b'a'; 60][..], &[b'b'; 60]]);
     }
 
     #[test]

@@ -160,8 +160,12 @@ mod tests {
 
     #[test]
     fn a_question_is_a_line_with_its_time() {
-        let json = r#"{"time_ns":1000000000,"event":"ended","id":7,"end":"timed-out"}"#;
+        let json = concat!(
+            r#"{"time_ns":1000000000,"event":"ended","id":7,"kind":"path","subject":"/a","#,
+            r#""reason":"b\nc","end":"timed-out"}"#
+        );
         let line = of_asks(json.as_bytes()).expect("a record");
         assert!(line.starts_with("1970-01-01T00:00:01.000Z 7 "), "{line}");
+        assert!(line.ends_with("b\\nc)\n"), "{line}");
     }
 }

@@ -1,5 +1,4 @@
-use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use fs_err as fs;
@@ -44,7 +43,7 @@ impl LineWriter {
     pub fn open(path: &Path, max_bytes: u64) -> io::Result<Self> {
         untrusted_file::clear_unless_regular(&older(path))?;
         untrusted_file::clear_unless_regular(path)?;
-        let file = match durable_files::create_new(path) {
+        let mut file = match durable_files::create_new(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 untrusted_file::open_to_append(path)?
             }
@@ -52,8 +51,10 @@ impl LineWriter {
         };
         let length_bytes = file.metadata()?.len();
         let mut last = [b'\n'];
-        if let Some(offset) = length_bytes.checked_sub(1) {
-            file.file().read_exact_at(&mut last, offset)?;
+        if length_bytes > 0 {
+            // The jail of the machine's process does not allow pread64(2).
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
         }
         Ok(Self {
             path: path.to_owned(),
