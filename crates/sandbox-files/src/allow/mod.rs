@@ -73,13 +73,11 @@ pub async fn allow(
         present: Vec::new(),
     };
     match client {
-        Some(mut client) if place.is_shared => {
-            if permission.is_kept {
-                let changed = client.change_rule(place.target.as_str(), place.rule_text());
-                changed.await.map_err(AllowError::Share)?;
-            }
+        Some(mut client) if place.is_shared && permission.is_kept => {
+            let changed = client.change_rule(place.target.as_str(), place.rule_text());
+            changed.await.map_err(AllowError::Share)?;
         }
-        Some(client) if shows(permission.state) => {
+        Some(client) if !place.is_shared && shows(permission.state) => {
             let files = SandboxFiles::from_running(&sandbox.spec.name, client);
             let (with_files, place) = (sandbox.clone(), place.clone());
             let found = blocking(move || Found::new(with_files, place)).await?;

@@ -133,7 +133,7 @@ mod tests {
     use snapshot_file::DiskRuns;
 
     use super::*;
-    use crate::fixture;
+    use testkit::sandboxes;
 
     /// A sandbox with one staged directory, into which an archive is read.
     struct Fixture {
@@ -144,7 +144,7 @@ mod tests {
     impl Fixture {
         fn new() -> Self {
             let root = tempfile::tempdir().expect("a directory");
-            let mut spec = fixture::spec("a");
+            let mut spec = sandboxes::spec("a");
             spec.mounts = vec![Mount {
                 target: "/work".parse().expect("a target"),
                 read_only: false,
@@ -154,7 +154,7 @@ mod tests {
                     default_rules: true,
                 }),
             }];
-            let sandbox = fixture::sandbox(&Home::new(root.path()), spec);
+            let sandbox = sandboxes::sandbox(&Home::new(root.path()), spec);
             Self { root, sandbox }
         }
 

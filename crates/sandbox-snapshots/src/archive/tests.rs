@@ -218,7 +218,7 @@ fn staged(directory: Option<&str>, rules: &[&str], default_rules: bool) -> Mount
 #[test]
 fn a_staged_directory_of_an_archive_leads_to_no_host_and_lets_nothing_new_out() {
     let imported = |mount: Mount, has_images: bool| {
-        let mut spec = fixture::spec("a");
+        let mut spec = sandboxes::spec("a");
         spec.mounts = vec![mount];
         let (options, left_out) = options::imported(spec, None, 4096, MOST, has_images);
         let left_out: Vec<String> = left_out.iter().map(ToString::to_string).collect();
@@ -262,7 +262,7 @@ fn a_staged_directory_of_an_archive_leads_to_no_host_and_lets_nothing_new_out() 
 
 #[test]
 fn an_exported_record_has_no_path_of_a_staged_directory() {
-    let mut spec = fixture::spec("a");
+    let mut spec = sandboxes::spec("a");
     spec.mounts = vec![staged(Some("/home/user/project"), &[], true)];
     let exported = archived_with(spec, vec![4096, 8192]);
     let sealed = exported.sealed().expect("sealed");
@@ -275,7 +275,7 @@ fn an_exported_record_has_no_path_of_a_staged_directory() {
 #[test]
 fn images_that_no_export_writes_are_refused() {
     let with = |sizes: Vec<u64>, mounts: Vec<Mount>| {
-        let mut spec = fixture::spec("a");
+        let mut spec = sandboxes::spec("a");
         spec.mounts = mounts;
         let record = archived_with(spec, sizes);
         Archived::parse(&record.sealed().expect("sealed"))

@@ -13,7 +13,7 @@ fn staged(home: &Home) -> SandboxSnapshots {
 /// Gives the sandbox a new disk with this content, over a new image or the one that it has.
 fn rewrite(sandbox: &SandboxSnapshots, content: u8, image: Option<&str>) {
     let pool = UpperPool::adopt(&sandbox.files).expect("a pool");
-    let written = sandbox.stage_disk(8192, |disk| disk.0.write(&[content; 8192], 0));
+    let written = sandbox.stage_disk(8192, None, |disk| disk.0.write(&[content; 8192], 0));
     let written = written.expect("staged").expect("written");
     let path = sandbox.files.unfinished_staged();
     if let Some(image) = image {

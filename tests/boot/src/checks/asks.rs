@@ -109,7 +109,7 @@ fn heard(env: &TestEnv) -> Result<()> {
 /// that listens.
 fn at_a_terminal(env: &TestEnv) -> Result<()> {
     // It keeps the question open until the terminal has it.
-    let mut listener = Listener::new(env)?;
+    let mut listener = Listener::new(env, NAME)?;
     let mut command = env.msb();
     command.args(["asks", NAME]);
     let mut terminal = Terminal::start(command)?;

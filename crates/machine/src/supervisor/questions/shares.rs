@@ -1,4 +1,4 @@
-use questions::{End, Kind, Question};
+use questions::{Kind, Question};
 use tokio::sync::mpsc;
 
 use super::Questions;
@@ -81,7 +81,7 @@ impl ShareQuestions {
 mod tests {
     use msb_agent_protocol::v1::{AnswerKind, AnswerQuestionRequest};
     use msb_machine_records::QuestionRecords;
-    use questions::Event;
+    use questions::{End, Event};
 
     use super::*;
 

@@ -2,11 +2,14 @@
 
 use super::*;
 
+/// The paths of files, with their texts.
+type Texts<'a> = &'a [(&'a str, &'a str)];
+
 /// Plans changes for a directory of the host that ignores case in and below `folding`; empty for all of it.
 /// Returns the conflicts.
 fn conflicts(
-    (old, new): (&[(&str, &str)], &[(&str, &str)]),
-    host: &[(&str, &str)],
+    (old, new): (Texts<'_>, Texts<'_>),
+    host: Texts<'_>,
     folding: &str,
 ) -> Vec<(String, ConflictReason)> {
     let directory = temporary();
