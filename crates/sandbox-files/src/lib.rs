@@ -6,7 +6,6 @@
 //! which the agent reads and writes while it runs.
 
 mod allow;
-mod apply;
 mod at_rest;
 mod commit;
 mod diff;
@@ -18,20 +17,23 @@ pub mod fuzzing;
 mod restage;
 
 pub use allow::{AllowError, Allowed, Permission, allow, lasting_state};
-pub use apply::{
-    ApplyError, ApplyOptions, Choice, Conflict, ConflictReason, Effect, HostAction, HostChanges,
-    Marked, Refused, StagedRules, Step,
-};
 pub use at_rest::{AtRestError, SandboxAtRest};
 pub use commit::{
     CommitError, CommittedError, CommittedImage, LayerChoice, LayerLimits, LayerReader,
     SandboxLayer,
 };
-pub use diff::{ChangeScope, ChangedFile, Diff, DiffError, DiffSide};
+pub use diff::{ChangeScope, ChangedFile, Diff, DiffError, DiffSide, DiskSide};
 pub use discard::{ClaimedSandbox, DiscardError, DiscardOptions, Discarded, Discarding};
 pub use disks::DisksError;
 pub use files::{
     ByteStream, Copied, CopyError, CopyOptions, FilesError, SandboxFiles, Side, copy_in, copy_out,
     put_tar, write_file,
 };
+pub use msb_host_changes::{
+    ApplyError, ApplyOptions, Choice, Conflict, ConflictReason, Effect, HostAction, Marked,
+    Refused, StagedRules, Step,
+};
 pub use restage::{RestageError, Restaged, Restaging};
+
+/// Changes of sandboxes that are about to be put into a directory of the host.
+pub type HostChanges = msb_host_changes::HostChanges<DiskSide>;

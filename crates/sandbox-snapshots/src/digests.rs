@@ -5,9 +5,10 @@ use std::io;
 use std::thread::sleep;
 use std::time::Duration;
 
+use durable_files::flock;
 use fs_err as fs;
 use generations::GenerationId;
-use msb_runtime::{ChangeLock, SandboxPaths, UpperPool, flock};
+use msb_runtime::{ChangeLock, SandboxPaths, UpperPool};
 
 use super::record::Records;
 use super::{SandboxSnapshots, SnapshotError};

@@ -1,9 +1,10 @@
 use std::io;
 use std::path::PathBuf;
 
+use durable_files::flock;
 use fs_err as fs;
 use generations::{FileStorage, GenerationId, Pool, State};
-use msb_runtime::{SandboxPaths, UpperPool, flock};
+use msb_runtime::{SandboxPaths, UpperPool};
 
 use super::SnapshotError;
 

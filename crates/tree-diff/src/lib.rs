@@ -36,6 +36,7 @@
 mod budget;
 mod change;
 mod compare;
+mod compared;
 mod content;
 mod error;
 mod filter;
@@ -51,6 +52,7 @@ mod side;
 
 pub use change::{Change, ChangeKind, Differences};
 pub use compare::compare;
+pub use compared::Compared;
 pub use error::{CompareError, InvalidScope};
 pub use filter::{InvalidPattern, PathFilter};
 pub use in_memory::InMemory;

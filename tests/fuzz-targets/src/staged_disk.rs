@@ -273,7 +273,7 @@ impl Host {
     /// Plans the changes of a staged directory for its directory of the host, whole and merged with its texts.
     fn judge_apply(&self, diff: &Diff, number: usize, options: ApplyOptions) {
         let directory = self.0.path().join(number.to_string());
-        let Ok(mut planned) = HostChanges::plan(diff, &directory, options) else {
+        let Ok(mut planned) = diff.plan_apply(&directory, options) else {
             return;
         };
         assert_stays_in(&planned, &directory);

@@ -37,7 +37,10 @@ pub(super) const MAP: [Row; 24] = [
     row("files", &["msb-sandbox-files"]),
     row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
-    row("patches", &["msb-patches", "staged-image"]),
+    row(
+        "patches",
+        &["msb-patches", "staged-image", "msb-host-changes"],
+    ),
     row("guest", &["msb-agent", "msb-bench-runner", "boot-disk"]),
     row(
         "effects",
@@ -116,6 +119,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "guest-kernel",
             "image-store",
             "msb-agent-protocol",
+            "msb-host-changes",
             "msb-jail",
             "msb-machine-records",
             "msb-network",

@@ -221,7 +221,7 @@ pub(super) const TESTS: &[Tests] = &[
     ),
     tests(
         "three-trees",
-        ("msb-sandbox-files", "three_trees"),
+        ("msb-host-changes", "three_trees"),
         "Edit a directory at random in a sandbox and on the host: apply ends as a model says",
         &[count("10000"), FIRST],
     ),

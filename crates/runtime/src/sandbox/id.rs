@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::randomness::random;
+use durable_files::random;
 
 /// A sandbox's identity: 12 random hexadecimal digits, the length of docker's short container ids.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

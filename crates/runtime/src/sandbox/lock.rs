@@ -3,7 +3,7 @@ use std::io;
 use fs_err::File;
 
 use super::SandboxPaths;
-use crate::flock;
+use durable_files::flock;
 
 /// The right to run, change or remove a sandbox.
 /// It is held from before the sandbox is visible until its machine has ended. The process that

@@ -5,7 +5,9 @@ use fs_err as fs;
 
 use super::{CreateError, Sandbox, UnreadableSandbox};
 use crate::plain_name::is_plain_name;
-use crate::{Home, flock};
+use durable_files::flock;
+
+use crate::Home;
 
 /// Maximum length of a name, in bytes: that of a DNS label (RFC 1035).
 const LENGTH_MAX: usize = 63;

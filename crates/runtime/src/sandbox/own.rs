@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use super::connect::ConnectError;
 use super::lock::ChangeLock;
 use super::{Sandbox, SandboxPaths, Spec, record};
-use crate::flock;
 use crate::launch_spec::AwaitedOwner;
+use durable_files::flock;
 
 /// The timeout for the supervisor's answers. It does not ask the guest.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);

@@ -10,7 +10,7 @@ use generations::{
 };
 
 use super::SandboxPaths;
-use crate::flock;
+use durable_files::flock;
 
 /// The identifier of the upper disk in its pool, which has no other disk.
 const UPPER: [u8; 16] = *b"msb's upper disk";

@@ -4,7 +4,7 @@ use ext4_writer::Options;
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
 
 use super::VolumeError;
-use crate::randomness::random;
+use durable_files::random;
 
 /// The directory of the disk that sandboxes see.
 const DATA: &str = "data";

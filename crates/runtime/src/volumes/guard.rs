@@ -2,7 +2,9 @@ use std::io;
 
 use fs_err as fs;
 
-use crate::{Home, flock};
+use durable_files::flock;
+
+use crate::Home;
 
 /// The right to create volumes and name them in a new sandbox, or the right to remove one.
 /// Processes with the former share it; the latter excludes all others.

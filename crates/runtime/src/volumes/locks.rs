@@ -5,7 +5,9 @@ use fs_err as fs;
 use serde::{Deserialize, Serialize};
 
 use super::VolumeName;
-use crate::{Home, flock};
+use durable_files::flock;
+
+use crate::Home;
 
 /// A volume that a machine uses, and its access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

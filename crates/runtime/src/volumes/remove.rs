@@ -1,13 +1,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use durable_files::remove_files;
 use fs_err as fs;
 
 use super::volume::io_error;
 use super::{Guard, Volume, VolumeConflict, VolumeError, VolumeUse, in_use};
 use crate::Home;
-use crate::randomness::random;
+use crate::removed_files::remove_files;
+use durable_files::random;
 
 impl Volume {
     /// Removes the volume and its content.

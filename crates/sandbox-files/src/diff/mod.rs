@@ -7,6 +7,7 @@ mod scope;
 mod scopes;
 mod side;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use fstree::{Inode, Xattrs};
@@ -14,16 +15,17 @@ use image_store::StoredImage;
 use msb_agent_protocol::v1::FileStat;
 use msb_runtime::{Home, Mount, Target, staged};
 use rootfs_view::Content;
-use tree_diff::{Change, Patch, Patcher, PathFilter, Scope, compare, leave_out};
+use tree_diff::{Change, Compared, Patch, Patcher, PathFilter, Scope, compare, leave_out};
 
 pub use error::DiffError;
 
-use crate::SandboxAtRest;
 use crate::files::describe;
+use crate::{ApplyError, ApplyOptions, HostChanges, SandboxAtRest};
 pub(crate) use relation::DiskRelation;
 pub use scope::ChangeScope;
 pub(crate) use scopes::Scopes;
-pub(crate) use side::{DiskSide, Parts, Sides};
+pub use side::DiskSide;
+pub(crate) use side::{Parts, Sides};
 
 /// One side of a comparison.
 #[derive(Debug)]
@@ -43,19 +45,11 @@ pub enum DiffSide {
 /// sandboxes. Neither of them can be started while this value lives, if it is a stopped sandbox's.
 #[derive(Debug)]
 pub struct Diff {
-    root: Option<Arc<Compared>>,
-    staged: Option<Arc<Compared>>,
+    root: Option<Arc<Compared<DiskSide>>>,
+    staged: Option<Arc<Compared<DiskSide>>>,
     /// The paths in the sandbox of the staged directories.
     targets: Vec<Target>,
     patcher: Patcher,
-}
-
-/// Two filesystems, and the changes that make the second of the first.
-#[derive(Debug)]
-pub(crate) struct Compared {
-    pub(crate) old: DiskSide,
-    pub(crate) new: DiskSide,
-    pub(crate) changes: Vec<Change>,
 }
 
 /// A file that is on one side of a change.
@@ -255,7 +249,7 @@ impl Diff {
         self.at(index).map(|(_, change)| change)
     }
 
-    fn at(&self, index: usize) -> Option<(&Arc<Compared>, &Change)> {
+    fn at(&self, index: usize) -> Option<(&Arc<Compared<DiskSide>>, &Change)> {
         let mut index = index;
         for part in self.root.iter().chain(&self.staged) {
             match part.changes.get(index) {
@@ -268,12 +262,29 @@ impl Diff {
 
     /// Returns the filesystems that a directory of the sandbox is on: the staged directories if it is in one of
     /// them. `None` if they are not in the scope.
-    pub(crate) fn part_of(&self, directory: &[u8]) -> Option<&Arc<Compared>> {
+    fn part_of(&self, directory: &[u8]) -> Option<&Arc<Compared<DiskSide>>> {
         if self.targets.iter().any(|target| target.covers(directory)) {
             self.staged.as_ref()
         } else {
             self.root.as_ref()
         }
+    }
+
+    /// Compares the changes with the files of a directory of the host, and finds what is to be done. Nothing is
+    /// written.
+    ///
+    /// # Errors
+    /// If the sandbox has no directory [`ApplyOptions::from`], or as [`HostChanges::plan`].
+    pub fn plan_apply(
+        &self,
+        directory: &Path,
+        options: ApplyOptions,
+    ) -> Result<HostChanges, ApplyError> {
+        let nothing = || ApplyError::NoOrigin {
+            path: options.from.clone(),
+        };
+        let compared = Arc::clone(self.part_of(&options.from).ok_or_else(nothing)?);
+        HostChanges::plan(compared, directory, options)
     }
 
     /// Returns the attributes of the old file of a change. `None` if the name was added.

@@ -29,7 +29,7 @@ pub(crate) struct Parts {
 
 /// A root filesystem, or staged directories, on disks.
 #[derive(Debug, Clone)]
-pub(crate) struct DiskSide {
+pub struct DiskSide {
     disks: Arc<Disks>,
     /// True if the side is the image without the sandbox's writes.
     is_image: bool,

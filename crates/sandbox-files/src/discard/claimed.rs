@@ -1,6 +1,7 @@
 use msb_runtime::{Lock, ReadLock, Sandbox};
 
 use super::error::DiscardError;
+use crate::HostChanges;
 
 /// A stopped sandbox that no other process starts, changes or removes while this value lives.
 #[derive(Debug)]
@@ -10,8 +11,20 @@ pub struct ClaimedSandbox {
 }
 
 impl ClaimedSandbox {
+    /// Claims the stopped sandbox whose changes these are: no other process starts or changes it before they are
+    /// taken back from it.
+    ///
+    /// # Errors
+    /// If the sandbox runs or is gone, or another process reads it, too.
+    pub fn of_changes(changes: &HostChanges, sandbox: &Sandbox) -> Result<Self, DiscardError> {
+        match changes.compared().new.disks().read_lock() {
+            Some(reading) => Self::from_reader(sandbox, reading),
+            None => Self::new(sandbox),
+        }
+    }
+
     /// Claims a stopped sandbox.
-    pub(crate) fn new(sandbox: &Sandbox) -> Result<Self, DiscardError> {
+    fn new(sandbox: &Sandbox) -> Result<Self, DiscardError> {
         let claimed = sandbox.claim().map_err(|source| DiscardError::Write {
             name: sandbox.spec.name.clone(),
             source,
@@ -26,7 +39,7 @@ impl ClaimedSandbox {
     }
 
     /// Claims a stopped sandbox in exchange for the right to read its disks, with no other process in between.
-    pub(crate) fn from_reader(sandbox: &Sandbox, reading: &ReadLock) -> Result<Self, DiscardError> {
+    fn from_reader(sandbox: &Sandbox, reading: &ReadLock) -> Result<Self, DiscardError> {
         let claimed = sandbox.claim_from(reading);
         let claimed = claimed.map_err(|source| DiscardError::Write {
             name: sandbox.spec.name.clone(),

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use durable_files::flock;
 use fs_err as fs;
-use msb_runtime::{Home, UpperPool, flock};
+use msb_runtime::{Home, UpperPool};
 
 use super::{change, named, names, sandbox};
 use crate::{Cause, Consistency, SandboxSnapshots, SnapshotContent, SnapshotError};

@@ -231,7 +231,7 @@ fn plan(diff: &DiskDiff, targets: Vec<Target>, options: ApplyOptions) -> Result<
     for target in targets {
         let (mut apply, _) = options.apply()?;
         (apply.from, apply.rules) = (target.from, target.rules);
-        let mut changes = HostChanges::plan(diff, &target.directory, apply)?;
+        let mut changes = diff.plan_apply(&target.directory, apply)?;
         let steps = changes.offered().into_iter();
         offered.extend(steps.map(|step| (all.len(), step)));
         directories.push((target.path, target.directory));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use msb_sandbox_files::{Choice, DiscardOptions, HostChanges};
+use msb_sandbox_files::{Choice, ClaimedSandbox, DiscardOptions, HostChanges};
 use serde::{Deserialize, Serialize};
 
 use super::reasons::with_reasons;
@@ -187,7 +187,7 @@ impl ApplyPlan {
                 // The sandbox stays as it was read until its changes are discarded.
                 let claimed = match planned.changes.first() {
                     Some(first) if options.then_discard && !options.dry_run => {
-                        Some(first.claim(&stored)?)
+                        Some(ClaimedSandbox::of_changes(first, &stored)?)
                     }
                     _ => None,
                 };

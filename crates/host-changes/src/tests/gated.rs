@@ -3,8 +3,8 @@
 use path_rules::Rules;
 
 use super::*;
+use crate::Effect;
 use crate::StagedRules;
-use crate::apply::Effect;
 
 /// The files of a project, in the form of [`tree`].
 type Project<'a> = &'a [(&'a str, &'a str)];
@@ -132,7 +132,7 @@ fn a_change_that_a_rule_asks_about_waits_for_a_yes() {
         let plan = plan_of((&old, &new), &rules, accepted);
         assert!(plan.refused.is_empty(), "{:?}", plan.refused);
         let marked = plan.marked.iter().filter(|marked| marked.needs_acceptance);
-        let line = |marked: &crate::apply::Marked| match &marked.effect {
+        let line = |marked: &crate::Marked| match &marked.effect {
             Effect::Asked { rule } => format!("{} {rule}", marked.sandbox_path.escape_ascii()),
             effect => panic!("{effect:?}"),
         };

@@ -4,9 +4,9 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use durable_files::flock;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use fstree::FileType;
-use msb_runtime::flock;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, readlinkat, statat};
 use rustix::io::Errno;

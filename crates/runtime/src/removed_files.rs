@@ -1,16 +1,18 @@
+//! Disks that are removed so that their space is free at once.
+
 use std::io;
 use std::path::Path;
 
 use fs_err as fs;
 use rustix::fs::{FileType, Mode, OFlags, fstat, ftruncate, open};
 
-/// Removes the files in a directory, and empties those that have no other name: their space is free at once.
+/// Removes the files in a directory, and empties those that have no other name.
 ///
 /// The host's kernel keeps a removed file while a Landlock rule names it, and drops the rules of a
 /// process up to seconds after its end (`landlock_put_ruleset_deferred` in
 /// security/landlock/ruleset.c).
 /// Directories and empty files stay. Errors are ignored: a removal of the whole directory follows.
-pub fn remove_files(directory: &Path) {
+pub(crate) fn remove_files(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_file()) {
             let _ = remove(&entry.path());

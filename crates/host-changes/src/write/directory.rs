@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use tree_archive::set_attributes;
 
 use super::Writer;
-use crate::apply::attributes::Attributes;
-use crate::apply::host_directory::split;
-use crate::apply::{ApplyError, HostAction, HostSource, Step};
+use crate::attributes::Attributes;
+use crate::host_directory::split;
+use crate::{ApplyError, HostAction, HostSource, Step};
 
 /// The bit of a directory's mode by which new files in it get its group.
 const SETGID: u32 = 0o2000;

@@ -9,9 +9,9 @@ use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, chownat, fstat, openat};
 
 use super::Writer;
-use crate::apply::attributes::Attributes;
-use crate::apply::host_directory::split;
-use crate::apply::{ApplyError, HostSource, Step};
+use crate::attributes::Attributes;
+use crate::host_directory::split;
+use crate::{ApplyError, HostSource, Step};
 
 impl<S: HostSource> Writer<'_, S> {
     /// Changes the attributes of a file of the host. The file is opened without reading or writing

@@ -7,9 +7,9 @@ use path_rules::folded;
 use rustix::fs::ioctl_getflags;
 use tree_diff::Change;
 
-use crate::apply::host_directory::{HostDirectory, split};
-use crate::apply::path::relative;
-use crate::apply::{ApplyError, HostSource};
+use crate::host_directory::{HostDirectory, split};
+use crate::path::relative;
+use crate::{ApplyError, HostSource};
 
 /// `FS_CASEFOLD_FL` (include/uapi/linux/fs.h).
 const CASEFOLD: u32 = 0x4000_0000;

@@ -6,11 +6,11 @@ use fstree::FileKind;
 use tree_diff::TEXT_MAX_BYTES;
 
 use super::{Above, NewFile, Planner, in_the_way};
-use crate::apply::comparison::Wanted;
-use crate::apply::host_directory::{Found, HostFile, HostState};
-use crate::apply::path::relative;
-use crate::apply::step::{HostAction, Step};
-use crate::apply::{ApplyError, ConflictReason, HostSource};
+use crate::comparison::Wanted;
+use crate::host_directory::{Found, HostFile, HostState};
+use crate::path::relative;
+use crate::step::{HostAction, Step};
+use crate::{ApplyError, ConflictReason, HostSource};
 
 impl<S: HostSource> Planner<'_, S> {
     /// Plans a new or a changed file, where the host has `host`.

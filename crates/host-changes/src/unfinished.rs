@@ -3,8 +3,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
+use durable_files::random;
 use fstree::{FileKind, FileType, Inode, Metadata};
-use msb_runtime::random;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chownat, fchown, fstat, linkat, mknodat,

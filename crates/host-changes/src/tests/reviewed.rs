@@ -1,7 +1,7 @@
 //! Repositories of git, and files that run commands.
 
 use super::*;
-use crate::apply::Effect;
+use crate::Effect;
 
 const OLD: &[(&str, &str)] = &[
     ("work/.git/index", "1"),

@@ -1,140 +1,37 @@
-//! Changes of a sandbox, put into a directory of the host.
-//!
-//! A [`HostChanges`] is planned first: each change is compared with the host's file, and nothing is
-//! written if one of them conflicts. Then each file is written under another name, synced and
-//! renamed, so that a process that is killed leaves each file old or new, and the next plan has the
-//! rest.
-
-mod attributes;
-mod check;
-mod choice;
-mod comparison;
-mod conflict;
-mod error;
-mod gate;
-mod host_directory;
-mod marked;
-mod path;
-mod plan;
-mod step;
-mod syncing;
-#[cfg(test)]
-mod tests;
-mod unfinished;
-mod write;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use choice::Choice;
-use choice::{Choices, Choosing, TEXTS_MAX_BYTES};
-pub use conflict::{Conflict, ConflictReason};
-pub use error::ApplyError;
-pub use gate::Refused;
-use host_directory::HostDirectory;
-pub use marked::{Effect, Marked};
-use plan::Plan;
-pub use step::{HostAction, Step};
+use tree_diff::{Compared, Patch, TextChange};
 
-use msb_runtime::Sandbox;
-use path_rules::Rules;
-use tree_diff::{Change, Patch, PathFilter, TextChange};
-
-use crate::diff::{Compared, DiskSide};
-use crate::{ClaimedSandbox, Diff, DiscardError};
-use write::Written;
-
-/// A side whose files are put into a directory of the host.
-trait HostSource: tree_diff::Side<Error: Send + Sync> {}
-
-impl<S: tree_diff::Side<Error: Send + Sync>> HostSource for S {}
-
-/// The rules of a staged directory.
-#[derive(Debug, Clone)]
-pub struct StagedRules {
-    /// The directory's path in the sandbox, which the paths of the rules are relative to.
-    pub target: Vec<u8>,
-    /// The rules.
-    pub rules: Rules,
-}
-
-/// Options for changes that are put into a directory of the host.
-#[derive(Debug, Clone, Default)]
-pub struct ApplyOptions {
-    /// The sandbox's directory that the host's directory stands for; empty for the root. Changes
-    /// outside of it are left out.
-    pub from: Vec<u8>,
-    /// True if owners, setuid and setgid bits, and file capabilities are applied too, which takes
-    /// root.
-    pub keep_owner: bool,
-    /// The chosen paths in the sandbox. A repository of git is left out unless one of them leads into it, or
-    /// an include of the filter does.
-    pub chosen: Vec<Vec<u8>>,
-    /// The patterns that the changes were chosen by.
-    pub filter: PathFilter,
-    /// Paths in the sandbox at and below which changes are applied that make programs of the host run
-    /// commands.
-    pub accepted: Vec<Vec<u8>>,
-    /// True if the changes are chosen one by one, so that texts which the host changed, too, can be merged.
-    pub merges: bool,
-    /// The rules of the staged directory that the files are in; `None` if every file may leave the sandbox.
-    pub rules: Option<StagedRules>,
-}
-
-impl ApplyOptions {
-    /// Returns true if a change is in a repository of git that the user did not name.
-    fn leaves_out(&self, change: &Change, is_directory: bool) -> bool {
-        path_rules::repository(&change.path).is_some()
-            && !marked::is_named(&change.path, &self.chosen)
-            && !marked::is_named(&change.path, std::slice::from_ref(&self.from))
-            && !(self.filter).includes_by(&change.path, is_directory, path_rules::is_git)
-    }
-
-    /// Returns the paths that a comparison is limited to: those that were chosen, or all below
-    /// [`ApplyOptions::from`].
-    ///
-    /// # Errors
-    /// If a chosen path is outside of it.
-    pub fn scope(&self, chosen: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, ApplyError> {
-        let from = path::trimmed(&self.from);
-        let is_outside = |path: &&Vec<u8>| path::relative(&path::trimmed(path), &from).is_none();
-        if let Some(path) = chosen.iter().find(is_outside) {
-            return Err(ApplyError::Outside {
-                path: path.clone(),
-                from: self.from.clone(),
-            });
-        }
-        match chosen {
-            [] if from.is_empty() => Ok(Vec::new()),
-            [] => Ok(vec![self.from.clone()]),
-            chosen => Ok(chosen.to_vec()),
-        }
-    }
-}
+use super::choice::{self, Choice, Choices, Choosing, TEXTS_MAX_BYTES};
+use super::host_directory::HostDirectory;
+use super::plan::Plan;
+use super::write::{self, Written};
+use super::{ApplyError, ApplyOptions, Conflict, HostSource, Marked, Refused, Step, check, path};
 
 /// Changes that are about to be put into a directory of the host. No other process can put changes
 /// there while this value lives.
 #[derive(Debug)]
-pub struct HostChanges {
-    compared: Arc<Compared>,
+pub struct HostChanges<S> {
+    compared: Arc<Compared<S>>,
     directory: HostDirectory,
     options: ApplyOptions,
     plan: Plan,
     choices: Choices,
 }
 
-impl HostChanges {
+impl<S: HostSource> HostChanges<S> {
     /// Compares the changes with the files of a directory, and finds what is to be done. Nothing is
     /// written.
     ///
     /// # Errors
     /// If the directory cannot be opened or is in use, the sandbox has no directory
     /// [`ApplyOptions::from`], or a file cannot be read.
-    pub fn plan(diff: &Diff, directory: &Path, options: ApplyOptions) -> Result<Self, ApplyError> {
-        let nothing = || ApplyError::NoOrigin {
-            path: options.from.clone(),
-        };
-        let compared = Arc::clone(diff.part_of(&options.from).ok_or_else(nothing)?);
+    pub fn plan(
+        compared: Arc<Compared<S>>,
+        directory: &Path,
+        options: ApplyOptions,
+    ) -> Result<Self, ApplyError> {
         let directory = HostDirectory::open(directory)?;
         let options = ApplyOptions {
             from: path::trimmed(&options.from),
@@ -241,7 +138,7 @@ impl HostChanges {
         choice::settle_all(all, TEXTS_MAX_BYTES)
     }
 
-    fn choosing(&mut self) -> Choosing<'_, DiskSide> {
+    fn choosing(&mut self) -> Choosing<'_, S> {
         Choosing {
             old: &self.compared.old,
             new: &self.compared.new,
@@ -252,16 +149,9 @@ impl HostChanges {
         }
     }
 
-    /// Claims the stopped sandbox whose changes these are: no other process starts or changes it before they are
-    /// taken back from it.
-    ///
-    /// # Errors
-    /// If the sandbox runs or is gone, or another process reads it, too.
-    pub fn claim(&self, sandbox: &Sandbox) -> Result<ClaimedSandbox, DiscardError> {
-        match self.compared.new.disks().read_lock() {
-            Some(reading) => ClaimedSandbox::from_reader(sandbox, reading),
-            None => ClaimedSandbox::new(sandbox),
-        }
+    /// Returns the two sides, and the changes between them.
+    pub fn compared(&self) -> &Compared<S> {
+        &self.compared
     }
 
     /// Returns the paths in the sandbox of the changes that the directory has once the changes are put into it,
@@ -330,7 +220,7 @@ impl HostChanges {
     }
 
     /// Writes the new files under other names.
-    fn write(&self) -> Result<Written<'_, DiskSide>, ApplyError> {
+    fn write(&self) -> Result<Written<'_, S>, ApplyError> {
         let sides = (&self.compared.old, &self.compared.new);
         Written::new(sides, &self.directory, &self.options, &self.plan)
     }

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Writer;
-use crate::apply::comparison::Comparison;
-use crate::apply::host_directory::HostDirectory;
-use crate::apply::path::trimmed;
-use crate::apply::plan::Plan;
-use crate::apply::syncing::Syncing;
-use crate::apply::unfinished::UnfinishedFiles;
-use crate::apply::{ApplyError, ApplyOptions, HostAction, HostSource, Step};
+use crate::comparison::Comparison;
+use crate::host_directory::HostDirectory;
+use crate::path::trimmed;
+use crate::plan::Plan;
+use crate::syncing::Syncing;
+use crate::unfinished::UnfinishedFiles;
+use crate::{ApplyError, ApplyOptions, HostAction, HostSource, Step};
 
 /// Finishes the changes of several directories: all are written under other names before the first is finished.
 /// An error has the index of its directory.
-pub(in crate::apply) fn run_all<'a, S: HostSource + 'a>(
+pub(crate) fn run_all<'a, S: HostSource + 'a>(
     all: impl Iterator<Item = Result<Written<'a, S>, ApplyError>>,
 ) -> Result<(), (usize, ApplyError)> {
     let mut written = Vec::new();
@@ -31,14 +31,14 @@ pub(in crate::apply) fn run_all<'a, S: HostSource + 'a>(
 
 /// A plan without conflicts, whose new files are in the directory under other names. They are removed unless
 /// the plan is finished.
-pub(in crate::apply) struct Written<'a, S> {
+pub(crate) struct Written<'a, S> {
     writer: Writer<'a, S>,
     plan: &'a Plan,
 }
 
 impl<'a, S: HostSource> Written<'a, S> {
     /// Writes the new files. The directory is locked and was checked.
-    pub(in crate::apply) fn new(
+    pub(crate) fn new(
         (old, new): (&'a S, &'a S),
         directory: &'a HostDirectory,
         options: &ApplyOptions,
@@ -70,7 +70,7 @@ impl<'a, S: HostSource> Written<'a, S> {
     }
 
     /// Checks that the files of the host are as they were when the steps were planned.
-    pub(in crate::apply) fn check_unchanged(&self) -> Result<(), ApplyError> {
+    pub(crate) fn check_unchanged(&self) -> Result<(), ApplyError> {
         for step in &self.plan.steps {
             self.writer.check_unchanged(step)?;
         }
@@ -78,7 +78,7 @@ impl<'a, S: HostSource> Written<'a, S> {
     }
 
     /// Does the steps.
-    pub(in crate::apply) fn finish(self) -> Result<(), ApplyError> {
+    pub(crate) fn finish(self) -> Result<(), ApplyError> {
         let Self { mut writer, plan } = self;
         let is_removal = |step: &&Step| step.action == HostAction::Remove;
         let removals = || plan.steps.iter().rev().filter(is_removal);
