@@ -4,8 +4,10 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Access, AtFlags, accessat, fstatvfs, unlinkat};
 use rustix::io::Errno;
 
-use super::host_directory::{HostDirectory, is_unfinished, names, split};
+use super::host_directory::{HostDirectory, split};
+use super::host_file::names;
 use super::plan::Plan;
+use super::unfinished_name::is_unfinished;
 use super::{ApplyError, HostAction};
 
 /// Checks what can be known before anything is written, and removes unfinished files.

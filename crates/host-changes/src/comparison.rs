@@ -8,7 +8,8 @@ use rustix::io::Errno;
 use tree_diff::Change;
 
 use super::attributes::Attributes;
-use super::host_directory::{HostDirectory, HostFile};
+use super::host_directory::HostDirectory;
+use super::host_file::HostFile;
 use super::{ApplyError, HostSource};
 
 /// Bytes of content that are compared at a time.

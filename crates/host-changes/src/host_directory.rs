@@ -1,5 +1,4 @@
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -8,17 +7,13 @@ use durable_files::flock;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use fstree::FileType;
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, Stat, openat, readlinkat, statat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use tree_archive::{EntryRef, enter};
 use tree_diff::{TEXT_MAX_BYTES, is_text};
 
 use super::ApplyError;
-
-/// The start of the names of unfinished files. Random digits follow.
-const UNFINISHED: &[u8] = b".msb-apply-";
-/// Number of random hexadecimal digits in the name of an unfinished file.
-pub(super) const UNFINISHED_DIGITS: usize = 16;
+use super::host_file::HostFile;
 
 /// The directory of the host that changes are put into. Paths are relative to it, and no symlink
 /// below it is followed.
@@ -37,23 +32,6 @@ pub(super) enum Found {
     /// A file that is not a directory is in the place of the directory with this path.
     Blocked(Vec<u8>),
     Present(HostFile),
-}
-
-/// A file of the host, in its open directory.
-#[derive(Debug)]
-pub(super) struct HostFile {
-    pub(super) parent: OwnedFd,
-    pub(super) name: Vec<u8>,
-    pub(super) stat: Stat,
-}
-
-/// The part of a file's attributes that changes if somebody replaces or writes it. The time of the
-/// last change is not in it: that changes with the file's other names, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HostState {
-    inode: u64,
-    size_bytes: i64,
-    modified: (i64, u64),
 }
 
 impl HostDirectory {
@@ -185,82 +163,6 @@ impl HostDirectory {
         let blocked = ends.find(|&end| self.open_directory(&path[..end]).is_err());
         path[..blocked.unwrap_or(path.len())].to_vec()
     }
-}
-
-impl HostFile {
-    pub(super) fn state(&self) -> HostState {
-        HostState::new(&self.stat)
-    }
-
-    /// Returns the type; `None` for one that no kernel knows.
-    pub(super) fn file_type(&self) -> Option<FileType> {
-        FileType::from_mode(u16::try_from(self.stat.st_mode).ok()?)
-    }
-
-    pub(super) fn is_directory(&self) -> bool {
-        self.file_type() == Some(FileType::Directory)
-    }
-
-    /// Opens a regular file for reading.
-    pub(super) fn open(&self) -> rustix::io::Result<File> {
-        // Another kind of file that took its place must not make the opening wait.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(&self.parent, &self.name[..], flags, Mode::empty())?;
-        Ok(File::from(file))
-    }
-
-    pub(super) fn link_target(&self) -> rustix::io::Result<Vec<u8>> {
-        let target = readlinkat(&self.parent, &self.name[..], Vec::new())?;
-        Ok(target.into_bytes())
-    }
-
-    /// Returns the names in the directory, without those of unfinished files.
-    pub(super) fn names(&self) -> rustix::io::Result<Vec<Vec<u8>>> {
-        let entry = EntryRef {
-            directory: self.parent.as_fd(),
-            name: &self.name,
-        };
-        let mut names = names(&enter(entry, false)?)?;
-        names.retain(|name| !is_unfinished(name));
-        Ok(names)
-    }
-}
-
-impl HostState {
-    pub(super) fn new(stat: &Stat) -> Self {
-        Self {
-            inode: stat.st_ino,
-            size_bytes: stat.st_size,
-            modified: (stat.st_mtime, stat.st_mtime_nsec),
-        }
-    }
-}
-
-/// Returns the names in an open directory.
-pub(super) fn names(directory: &OwnedFd) -> rustix::io::Result<Vec<Vec<u8>>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = openat(directory, c".", flags, Mode::empty())?;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if !matches!(name, b"." | b"..") {
-            names.push(name.to_vec());
-        }
-    }
-    Ok(names)
-}
-
-/// Returns true for the name of an unfinished file, which a process that was killed may have left.
-pub(super) fn is_unfinished(name: &[u8]) -> bool {
-    name.strip_prefix(UNFINISHED).is_some_and(|rest| {
-        rest.len() == UNFINISHED_DIGITS && rest.iter().all(u8::is_ascii_hexdigit)
-    })
-}
-
-/// Returns the name of an unfinished file with these digits.
-pub(super) fn unfinished_name(digits: &str) -> Vec<u8> {
-    [UNFINISHED, digits.as_bytes()].concat()
 }
 
 /// Returns the path of the directory that a path is in, and the last component.

@@ -41,6 +41,7 @@ mod error;
 mod gate;
 mod host_changes;
 mod host_directory;
+mod host_file;
 mod marked;
 mod options;
 mod path;
@@ -50,6 +51,7 @@ mod syncing;
 #[cfg(test)]
 mod tests;
 mod unfinished;
+mod unfinished_name;
 mod write;
 
 pub use choice::Choice;

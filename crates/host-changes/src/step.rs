@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use fstree::InodeId;
 
-use super::host_directory::HostState;
+use super::host_file::HostState;
 
 /// One thing that is done to a file of the host.
 #[derive(Debug, Clone)]

@@ -13,8 +13,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 use tree_archive::{EntryRef, set_attributes, set_entry_attributes};
 
-use super::host_directory::{HostDirectory, UNFINISHED_DIGITS, unfinished_name};
+use super::host_directory::HostDirectory;
 use super::syncing::Syncing;
+use super::unfinished_name::{UNFINISHED_DIGITS, unfinished_name};
 use super::{ApplyError, HostSource};
 
 /// Bytes of content that are copied at a time.

@@ -11,7 +11,7 @@ pub enum Part {
     Image(usize),
     /// The digests.
     Checksums,
-    /// What follows the tar.
+    /// The end, behind the tar.
     End,
 }
 

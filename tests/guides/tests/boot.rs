@@ -3,7 +3,7 @@
 use guides::{Environment, run};
 
 fn boot(guide: &str) {
-    let outcome = Environment::from_variables().and_then(|environment| run(guide, &environment));
+    let outcome = Environment::prepare().and_then(|environment| run(guide, &environment));
     if let Err(error) = outcome {
         panic!("{error:#}");
     }

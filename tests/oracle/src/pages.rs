@@ -3,9 +3,9 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use test_fixtures::command::quiet;
-use test_fixtures::{paths, tools};
-use test_support::TestEnv;
+use test_fixtures::{build, paths, tools};
 use test_support::harness::{self, Trial};
+use test_support::{TestEnv, settings};
 
 use crate::browser;
 
@@ -33,6 +33,9 @@ fn pages() -> Result<String> {
     let page = sample.splitn(3, "---\n").nth(2);
     let of_sample = browser::judge(page.context("the sample's page has no head")?)?;
     let env = TestEnv::new("pages")?;
+    if paths::in_variable(settings::MSB)?.is_none() {
+        build::bench()?;
+    }
     let written = env.work.join("growth.html");
     let growth = ["bench", "growth", "--no-sandboxes", "--rounds", "1"];
     let mut bench: Command = env.msb_at("home")?.command(&growth);

@@ -1,7 +1,6 @@
 use anyhow::Result;
 use test_fixtures::build::cargo;
 use test_fixtures::command::shown;
-use test_fixtures::{images, paths};
 
 use super::Ready;
 use super::product::{PRODUCT, tests};
@@ -178,14 +177,7 @@ impl Step {
                 shown(ready.prepare(units.args(skip)))?;
                 shown(cargo().args(["test", "--locked", "--package", "xtask"]))
             }
-            Work::Guides => {
-                let mut tests = tests("boot");
-                tests
-                    .env("MSB", &ready.msb)
-                    .env("MSB_HOME", paths::scratch("guides")?)
-                    .env("MSB_TEST_IMAGE", images::demo()?);
-                shown(ready.prepare(&mut tests))
-            }
+            Work::Guides => shown(ready.prepare(&mut tests("boot"))),
             // The steps before it are those of Rust.
             Work::Sdk => ["python", "typescript"].iter().try_for_each(|language| {
                 sdk::run(&sdk::command().get_matches_from(["sdk", "--language", language]))

@@ -7,7 +7,8 @@ use tree_diff::TEXT_MAX_BYTES;
 
 use super::{Above, NewFile, Planner, in_the_way};
 use crate::comparison::Wanted;
-use crate::host_directory::{Found, HostFile, HostState};
+use crate::host_directory::Found;
+use crate::host_file::{HostFile, HostState};
 use crate::path::relative;
 use crate::step::{HostAction, Step};
 use crate::{ApplyError, ConflictReason, HostSource};

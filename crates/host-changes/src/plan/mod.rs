@@ -10,10 +10,12 @@ use tree_diff::{Change, ChangeKind, Differences, leave_out};
 
 use super::comparison::{Comparison, Wanted};
 use super::gate::{Gate, Refused};
-use super::host_directory::{Found, HostDirectory, HostState, is_unfinished, split};
+use super::host_directory::{Found, HostDirectory, split};
+use super::host_file::HostState;
 use super::marked::{Marked, marked};
 use super::path::{is_below, relative, trimmed};
 use super::step::{HostAction, Step};
+use super::unfinished_name::is_unfinished;
 use super::{ApplyError, ApplyOptions, Conflict, ConflictReason, HostSource};
 
 /// The steps that put changes into a directory of the host, and what is in their way.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use fstree::Name;
 use tree_diff::InMemory;
 
-use super::super::host_directory::{HostDirectory, is_unfinished};
+use super::super::host_directory::HostDirectory;
+use super::super::unfinished_name::is_unfinished;
 use super::super::write::{Written, run_all};
 use super::super::{ApplyError, ApplyOptions, ConflictReason};
 use super::{Failed, apply, mode, plan, run, set_metadata, set_mode, temporary, tree, write_tree};

@@ -11,7 +11,8 @@ use rustix::io::Errno;
 
 use super::attributes::Attributes;
 use super::comparison::Comparison;
-use super::host_directory::{Found, HostDirectory, HostFile, HostState, split};
+use super::host_directory::{Found, HostDirectory, split};
+use super::host_file::{HostFile, HostState};
 use super::path::relative;
 use super::syncing::Syncing;
 use super::unfinished::{Failure, FinalAttributes, NewFile, Unfinished, UnfinishedFiles};

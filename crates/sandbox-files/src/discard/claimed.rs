@@ -24,7 +24,7 @@ impl ClaimedSandbox {
     }
 
     /// Claims a stopped sandbox.
-    fn new(sandbox: &Sandbox) -> Result<Self, DiscardError> {
+    pub(super) fn new(sandbox: &Sandbox) -> Result<Self, DiscardError> {
         let claimed = sandbox.claim().map_err(|source| DiscardError::Write {
             name: sandbox.spec.name.clone(),
             source,

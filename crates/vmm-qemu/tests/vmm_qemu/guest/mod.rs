@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use guest_kernel::{Architecture, RootFilesystems};
+use guest_kernel::Architecture;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine};
 use tempfile::TempDir;
 
@@ -102,13 +102,9 @@ impl Guest {
     }
 }
 
-/// Returns this host's guest kernel, wrapped.
+/// Returns the guest kernel, wrapped. It is built, or fetched, the first time.
 fn kernel() -> Vec<u8> {
-    let store = env::home_dir().unwrap_or_default().join(".msb/kernels");
-    let named = env::var_os("MSB_KERNEL");
-    let places = guest_kernel::candidates(named.as_deref(), &store, None, RootFilesystems::Usual);
-    let found = places.iter().find(|place| place.is_file());
-    let source = found.unwrap_or_else(|| panic!("no guest kernel in any of {places:?}"));
+    let source = test_fixtures::kernel::at_hand().expect("a guest kernel");
     guest_kernel::wrap(&fs::read(source).unwrap(), Architecture::HOST)
         .expect("a usable guest kernel")
         .image
