@@ -23,7 +23,7 @@ mod socket;
 mod unfinished;
 
 pub use allocation::allocated_bytes;
-pub use clock::now_s;
+pub use clock::{now_ns, now_s};
 pub use directory::{create_directory, directory_of, ensure_directory, temporary_directory};
 pub use file::{create, create_new, open_or_create, temporary_file, unnamed_file};
 pub use file_state::{CLOCK_TICK, FileState, time_to_rest};

@@ -34,6 +34,19 @@ pub fn open(path: &Path) -> io::Result<Option<fs::File>> {
     }
 }
 
+/// Opens a file for reading and appending. A symlink is not followed.
+///
+/// # Errors
+/// If the file does not exist, or cannot be opened.
+pub fn open_to_append(path: &Path) -> io::Result<fs::File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    fs::OpenOptions::new()
+        .read(true)
+        .append(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)
+}
+
 /// Reads a short file; `None` if it does not exist.
 ///
 /// # Errors
@@ -64,6 +77,17 @@ pub fn clear(path: &Path) -> io::Result<()> {
     };
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Removes what is at `path`, unless it is a regular file.
+///
+/// # Errors
+/// If it cannot be removed.
+pub fn clear_unless_regular(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => clear(path),
         _ => Ok(()),
     }
 }

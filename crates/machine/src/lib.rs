@@ -14,6 +14,7 @@ mod confinement;
 mod disk_cut;
 mod disk_server;
 mod log;
+mod network_log;
 mod network_process;
 mod probe;
 mod share_messages;

@@ -3,11 +3,12 @@
 //! The VMM process starts it before the machine, in its own process group: a kill ends both.
 //! Otherwise it ends when no process holds the guest's end of the frame socket.
 
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -75,8 +76,9 @@ struct NetworkSpec {
 
 /// Serves the network of the sandbox in `directory`. Standard input is the frame socket.
 /// The process is confined after it listens on the published ports and has written them to standard
-/// output, as the JSON of `ports.json`. It leaves that file to the VMM process, which holds the
-/// sandbox's lock: whoever else writes to the directory may meet its removal.
+/// output, a pipe, as a line with the JSON of `ports.json`. Its further lines are the reports of the network. It leaves
+/// all files to the VMM process, which holds the sandbox's lock: whoever else writes to the directory may meet its
+/// removal.
 ///
 /// # Errors
 /// If a port cannot be published, the process cannot be confined, or the socket fails.
@@ -91,29 +93,40 @@ pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let socket = io::stdin().as_fd().try_clone_to_owned();
     let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
     let network = Network::bind(&launch_spec.network.unwrap_or_default())?;
-    report(&network.published()).map_err(io_error("report the published ports"))?;
+    let reports = report(&network.published()).map_err(io_error("report the published ports"))?;
     renounce(&confinement::limits_of_network(&network), launch_spec.jail)?;
     confinement::of_network(&network).put_on(launch_spec.jail)?;
-    Ok(network.serve(socket)?)
+    Ok(network.serve(socket, reports)?)
 }
 
-/// Writes the ports to standard output, and closes it.
-fn report(published: &[Publish]) -> io::Result<()> {
-    let json = serde_json::to_vec(published)?;
-    io::stdout().write_all(&json)?;
-    io::stdout().flush()?;
+/// Writes the ports to standard output. Returns its pipe, which is standard output no longer: what else is printed is no
+/// report.
+fn report(published: &[Publish]) -> io::Result<File> {
+    let mut line = serde_json::to_vec(published)?;
+    line.push(b'\n');
+    let mut pipe = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    pipe.write_all(&line)?;
     rustix::stdio::dup2_stdout(fs::File::open("/dev/null")?)?;
-    Ok(())
+    Ok(pipe)
+}
+
+/// The network's process, as the VMM process has it.
+#[derive(Debug)]
+pub(crate) struct NetworkProcess {
+    /// The guest's end of the frame socket.
+    pub(crate) guest_end: OwnedFd,
+    /// The network's end. It is held until the machine ends, so that a VMM never sees a closed peer if the
+    /// process fails; libkrun would read the end of the stream indefinitely.
+    pub(crate) network_end: OwnedFd,
+    /// The reports of the process, until it ends.
+    pub(crate) reports: BufReader<ChildStdout>,
 }
 
 /// Starts the process, waits until it is ready, and records the ports that it has published.
-/// Returns the guest's and the network's end of the frame socket.
-/// The network's end is held until the machine ends, so that a VMM never sees a closed peer if the
-/// process fails; libkrun would read the end of the stream indefinitely.
 pub(crate) fn start(
     files: &SandboxPaths,
     command: &VmmCommand,
-) -> Result<(OwnedFd, OwnedFd), NetworkStartError> {
+) -> Result<NetworkProcess, NetworkStartError> {
     let io_error = |action| move |source| NetworkStartError::Io { action, source };
     let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("create its socket"))?;
     let held = network_end
@@ -133,9 +146,15 @@ pub(crate) fn start(
             let recorded = reported
                 .join()
                 .unwrap_or_else(|_| Err(io::Error::other("its reader panicked")))
-                .and_then(|json| durable_files::replace_bytes(&files.ports(), &json));
-            recorded.map_err(io_error("record its ports"))?;
-            Ok((guest_end.into(), held))
+                .and_then(|(json, reports)| {
+                    durable_files::replace_bytes(&files.ports(), &json)?;
+                    Ok(reports)
+                });
+            Ok(NetworkProcess {
+                guest_end: guest_end.into(),
+                network_end: held,
+                reports: recorded.map_err(io_error("record its ports"))?,
+            })
         }
         Err(error) => {
             // The process may have ended by itself.
@@ -145,15 +164,18 @@ pub(crate) fn start(
     }
 }
 
-/// Reads what the process reports, on a thread: a long list of ports does not fit into the pipe.
-fn reported(child: &mut Child) -> JoinHandle<io::Result<Vec<u8>>> {
+/// Reads the ports that the process reports, on a thread: a long list of them does not fit into the pipe.
+fn reported(child: &mut Child) -> JoinHandle<io::Result<(Vec<u8>, BufReader<ChildStdout>)>> {
     let stdout = child.stdout.take();
     std::thread::spawn(move || {
+        let stdout = stdout.ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut reports = BufReader::new(stdout);
         let mut json = Vec::new();
-        if let Some(stdout) = stdout {
-            stdout.take(REPORT_MAX_BYTES).read_to_end(&mut json)?;
-        }
-        Ok(json)
+        reports
+            .by_ref()
+            .take(REPORT_MAX_BYTES)
+            .read_until(b'\n', &mut json)?;
+        Ok((json, reports))
     })
 }
 

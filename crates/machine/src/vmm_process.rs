@@ -27,13 +27,15 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use crate::disk_cut::{DiskOrders, disk_orders};
 use crate::disk_server::{DiskServerError, OpenDisk};
 use crate::log::log_line;
-use crate::network_process::{self, NetworkProcessError, NetworkStartError};
+use crate::network_process::{self, NetworkProcess, NetworkProcessError, NetworkStartError};
 use crate::share_process::StartedShares;
 use crate::supervisor::{self, Watched, WatchedDisk};
-use crate::{confinement, disk_server, share_process};
+use crate::{confinement, disk_server, network_log, share_process};
 
 /// The time in which a VMM that ends by itself ends this process.
 const VMM_END_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time in which the last reports of the network's process are written once the machine has ended.
+const NETWORK_LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The VMM process could not run the machine.
 #[derive(Debug, thiserror::Error)]
@@ -145,6 +147,8 @@ pub fn serve(
         )?,
         strictness,
     )?;
+    let network = network.map(|network| start_log(network, &files, strictness));
+    let (network, log) = network.transpose()?.unzip();
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("create the agent's port"))?;
     let jail = confinement::supervisor_jail(&files);
     let config = launch_spec.supervisor.clone();
@@ -192,6 +196,9 @@ pub fn serve(
     for server in disk_servers {
         let _ = server.join();
     }
+    if let Some(log) = log {
+        let _ = log.recv_timeout(NETWORK_LOG_TIMEOUT);
+    }
     Ok(ended?)
 }
 
@@ -229,6 +236,22 @@ fn shared_lock() -> io::Result<OwnedFd> {
     let lock = io::stdout().as_fd().try_clone_to_owned()?;
     fcntl_setfd(&lock, FdFlags::empty())?;
     Ok(lock)
+}
+
+/// Starts the thread that writes the log of the network. Returns both ends of the frame socket, and a channel that is
+/// closed once the log is complete.
+fn start_log(
+    network: NetworkProcess,
+    files: &SandboxPaths,
+    strictness: Strictness,
+) -> Result<((OwnedFd, OwnedFd), mpsc::Receiver<()>), VmmProcessError> {
+    let (complete, log) = mpsc::channel();
+    let (jail, files) = (confinement::supervisor_jail(files), files.clone());
+    start_confined("network log", jail, strictness, move || {
+        network_log::keep(network.reports, &files);
+        drop(complete);
+    })?;
+    Ok(((network.guest_end, network.network_end), log))
 }
 
 /// Starts the thread that cuts a disk, and returns the end for those who have it cut.

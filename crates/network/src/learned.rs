@@ -23,13 +23,23 @@ pub(crate) struct Learned(Mutex<HashMap<Ipv4Addr, Vec<Opening>>>);
 #[derive(Debug, Clone, Copy)]
 struct Opening {
     ports: Option<Ports>,
+    /// The index of the rule whose name was resolved last.
+    rule: usize,
     until: Instant,
 }
 
 impl Learned {
-    pub(crate) fn add(&self, address: Ipv4Addr, ports: Option<Ports>, ttl: Duration, now: Instant) {
+    /// Opens these ports of an address for `ttl`, because of the rule with this index.
+    pub(crate) fn add(
+        &self,
+        address: Ipv4Addr,
+        (rule, ports): (usize, Option<Ports>),
+        ttl: Duration,
+        now: Instant,
+    ) {
         let opening = Opening {
             ports,
+            rule,
             until: now + ttl.clamp(KEPT_MIN, KEPT_MAX),
         };
         let mut addresses = self.lock();
@@ -41,20 +51,24 @@ impl Learned {
         }
         let openings = addresses.entry(address).or_default();
         if let Some(known) = openings.iter_mut().find(|known| known.ports == ports) {
+            known.rule = rule;
             known.until = known.until.max(opening.until);
         } else if openings.len() < RULES_MAX {
             openings.push(opening);
         }
     }
 
-    pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> bool {
+    /// Returns the index of the rule that opens a destination; `None` if none does.
+    pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
         let is_open = |opening: &Opening| {
             let has_port = |ports: Ports| ports.contain(destination.port());
             now < opening.until && opening.ports.is_none_or(has_port)
         };
         let addresses = self.lock();
-        let openings = addresses.get(destination.ip());
-        openings.is_some_and(|openings| openings.iter().any(is_open))
+        let mut openings = addresses.get(destination.ip())?.iter();
+        openings
+            .find(|opening| is_open(opening))
+            .map(|opening| opening.rule)
     }
 
     /// Locks the map. Every change to it is complete within one lock, so a panic leaves it
@@ -84,12 +98,14 @@ mod tests {
             let later = now + Duration::from_secs(after_s);
             learned.opens(SocketAddrV4::new(ADDRESS, 443), later)
         };
-        learned.add(ADDRESS, None, Duration::ZERO, now);
-        assert!(opens(59) && !opens(60));
-        learned.add(ADDRESS, None, Duration::from_secs(300), now);
-        assert!(opens(299) && !opens(300));
-        learned.add(ADDRESS, None, Duration::from_secs(u64::from(u32::MAX)), now);
-        assert!(!opens(24 * 3600));
+        learned.add(ADDRESS, (0, None), Duration::ZERO, now);
+        assert_eq!((opens(59), opens(60)), (Some(0), None));
+        // The rule is that of the last name.
+        learned.add(ADDRESS, (7, None), Duration::from_secs(300), now);
+        assert_eq!((opens(299), opens(300)), (Some(7), None));
+        let longest = Duration::from_secs(u64::from(u32::MAX));
+        learned.add(ADDRESS, (0, None), longest, now);
+        assert_eq!(opens(24 * 3600), None);
     }
 
     #[test]
@@ -97,11 +113,11 @@ mod tests {
         let (learned, now) = (Learned::default(), Instant::now());
         let address = |number: u32| Ipv4Addr::from_bits(ADDRESS.to_bits() + number);
         for number in 0..=u32::try_from(ADDRESSES_MAX).unwrap() {
-            learned.add(address(number), None, Duration::ZERO, now);
+            learned.add(address(number), (0, None), Duration::ZERO, now);
         }
         assert_eq!(learned.lock().len(), ADDRESSES_MAX);
         let later = now + KEPT_MIN;
-        learned.add(address(9999), None, Duration::ZERO, later);
+        learned.add(address(9999), (0, None), Duration::ZERO, later);
         assert_eq!(learned.lock().len(), 1);
     }
 }

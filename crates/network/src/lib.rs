@@ -9,7 +9,7 @@
 //! [`Network`] is one sandbox's network; it runs in its own process. Once it listens on the
 //! published ports it needs no privilege, and the VMM needs no socket but the one for frames.
 //! [`Settings`] say what the guest may connect to; `docs/network.md` gives the order in which its
-//! rules decide.
+//! rules decide. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
 //!
 //! **Limits.** Connections, flows, DNS queries and every queue are bounded. A side that does not
 //! read stops the other: nothing is kept for it beyond its TCP buffers. Only IPv4, TCP and UDP are
@@ -20,11 +20,13 @@
 mod budget;
 mod buffers;
 mod datagram_socket;
+mod decision;
 mod flows;
 mod frames;
 mod learned;
 mod limits;
 mod link;
+mod log_record;
 mod name;
 mod names;
 mod network;
@@ -37,17 +39,25 @@ mod publish;
 mod published;
 mod question;
 mod queue;
+mod recorded_flow;
+mod recorder;
 mod refusals;
 mod replies;
+mod resolved;
 mod resolvers;
 mod rule;
 mod settings;
 mod switch;
 mod tcp;
 mod udp;
+mod window;
 mod wire;
 
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
+pub use log_record::{
+    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
+    NetworkReport, NetworkTotals, Verdict,
+};
 pub use network::{Network, READY, ServeError};
 pub use port::{Host, InvalidPort, Port};
 pub use ports::{InvalidPorts, Ports};

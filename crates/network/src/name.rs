@@ -36,6 +36,22 @@ impl DomainName {
         let text = text.strip_suffix('.').unwrap_or(text);
         Self::new(text.split('.').map(str::as_bytes))
     }
+
+    /// Returns true if the name is one that a rule can have: of letters, digits, `-` and `_`, and no mistyped address.
+    /// A guest may ask for others, which are not to be pasted into a shell.
+    pub(crate) fn is_of_hosts(&self) -> bool {
+        let is_label = |label: &String| {
+            (1..=LABEL_MAX_BYTES).contains(&label.len())
+                && label
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+        };
+        // A top-level domain of digits alone would be a mistyped address.
+        let is_number = |label: &String| label.bytes().all(|byte| byte.is_ascii_digit());
+        self.to_string().len() <= NAME_MAX_BYTES
+            && self.labels.iter().all(is_label)
+            && !self.labels.last().is_none_or(is_number)
+    }
 }
 
 impl NamePattern {
@@ -46,18 +62,7 @@ impl NamePattern {
             None => (text, false),
         };
         let name = DomainName::parse(below)?;
-        let is_label = |label: &String| {
-            (1..=LABEL_MAX_BYTES).contains(&label.len())
-                && label
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
-        };
-        // A top-level domain of digits alone would be a mistyped address.
-        let is_number = |label: &String| label.bytes().all(|byte| byte.is_ascii_digit());
-        let is_name = name.to_string().len() <= NAME_MAX_BYTES
-            && name.labels.iter().all(is_label)
-            && !name.labels.last().is_none_or(is_number);
-        is_name.then_some(Self { name, is_below })
+        name.is_of_hosts().then_some(Self { name, is_below })
     }
 
     /// Returns true if the pattern matches `name`.

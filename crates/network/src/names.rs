@@ -14,9 +14,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::datagram_socket::connected_socket;
+use crate::decision::{Decision, Reason};
 use crate::limits::{NAME_STREAM_TIMEOUT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_TIMEOUT};
 use crate::policy::Policy;
 use crate::question::{QUESTION_MAX_BYTES, Question, Unasked};
+use crate::recorder::Recorder;
 use crate::replies::DATAGRAM_MAX_BYTES;
 use crate::resolvers::Resolvers;
 
@@ -37,15 +39,23 @@ pub(crate) enum Transport {
 pub(crate) struct NameService {
     policy: Arc<Policy>,
     resolvers: Resolvers,
+    recorder: Recorder,
     under_way: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
 
+/// A message that answers a query.
+struct Answer {
+    code: ResponseCode,
+    bytes: Vec<u8>,
+}
+
 impl NameService {
-    pub(crate) fn new(policy: Arc<Policy>, resolvers: Resolvers) -> Self {
+    pub(crate) fn new(policy: Arc<Policy>, resolvers: Resolvers, recorder: Recorder) -> Self {
         Self {
             policy,
             resolvers,
+            recorder,
             under_way: Arc::new(Semaphore::new(QUESTIONS_MAX)),
             streams: Arc::new(Semaphore::new(NAME_STREAMS_MAX)),
         }
@@ -67,8 +77,18 @@ impl NameService {
         let service = Arc::clone(self);
         Some(async move {
             let answer = match question {
-                Ok(question) => service.find_answer(&question, transport).await,
-                Err(Unasked::Answered(answer)) => Some(answer),
+                Ok(question) => service.decide_and_answer(&question, transport).await,
+                Err(Unasked::Answered {
+                    answer,
+                    code,
+                    query,
+                }) => {
+                    if let Some(query) = query {
+                        let decision = Decision::denied(Reason::Never);
+                        service.recorder.answer(&query, None, decision, code);
+                    }
+                    Some(answer)
+                }
                 Err(Unasked::Silent) => None,
             };
             drop(place);
@@ -76,10 +96,30 @@ impl NameService {
         })
     }
 
-    async fn find_answer(&self, question: &Question, transport: Transport) -> Option<Vec<u8>> {
-        if let Some(code) = self.refusal(question) {
-            return question.reply(code);
-        }
+    /// Answers a query and records it.
+    async fn decide_and_answer(
+        &self,
+        question: &Question,
+        transport: Transport,
+    ) -> Option<Vec<u8>> {
+        let decision = self.policy.decide_name(&question.name);
+        let answer = if !decision.is_allowed() {
+            reply(question, ResponseCode::NXDomain)
+        } else if question.query.query_type() == RecordType::AAAA {
+            // A guest has no IPv6: addresses that it cannot reach would only cost it time.
+            reply(question, ResponseCode::NoError)
+        } else {
+            self.find_answer(question, transport).await
+        };
+        let answer = answer?;
+        let name = Some(&question.name);
+        self.recorder
+            .answer(&question.query, name, decision, answer.code);
+        Some(answer.bytes)
+    }
+
+    /// Asks the resolvers, one after the other.
+    async fn find_answer(&self, question: &Question, transport: Transport) -> Option<Answer> {
         for resolver in self.resolvers.now() {
             let asked = ask(resolver, question, transport);
             let Ok(Ok(answer)) = timeout(RESOLVER_TIMEOUT, asked).await else {
@@ -89,22 +129,13 @@ impl NameService {
                 return Some(answer);
             }
         }
-        question.reply(ResponseCode::ServFail)
-    }
-
-    /// Returns the response code for a query that is answered without asking a resolver.
-    fn refusal(&self, question: &Question) -> Option<ResponseCode> {
-        if !self.policy.resolves(&question.name) {
-            return Some(ResponseCode::NXDomain);
-        }
-        // A guest has no IPv6: addresses that it cannot reach would only cost it time.
-        (question.query.query_type() == RecordType::AAAA).then_some(ResponseCode::NoError)
+        reply(question, ResponseCode::ServFail)
     }
 
     /// Checks a resolver's answer to `question` and records its addresses. Returns it with the
     /// guest's query ID, truncated if it does not fit a datagram. `None` if it is not a usable
     /// answer.
-    fn check(&self, question: &Question, answer: Vec<u8>, transport: Transport) -> Option<Vec<u8>> {
+    fn check(&self, question: &Question, answer: Vec<u8>, transport: Transport) -> Option<Answer> {
         let message = Message::from_vec(&answer).ok()?;
         let is_answer = message.message_type == MessageType::Response
             && message.queries.as_slice() == std::slice::from_ref(&question.query);
@@ -120,17 +151,19 @@ impl NameService {
             if let RData::A(address) = &record.data {
                 let ttl = Duration::from_secs(u64::from(record.ttl));
                 self.policy.learn(&question.name, address.0, ttl);
+                self.recorder.resolve(address.0, &question.name);
             }
         }
-        let mut answer = if transport == Transport::Datagram && answer.len() > DATAGRAM_MAX_BYTES {
+        let code = message.response_code;
+        let mut bytes = if transport == Transport::Datagram && answer.len() > DATAGRAM_MAX_BYTES {
             message.truncate().to_vec().ok()?
         } else {
             answer
         };
-        answer
+        bytes
             .get_mut(..2)?
             .copy_from_slice(&question.id.to_be_bytes());
-        Some(answer)
+        Some(Answer { code, bytes })
     }
 
     /// Answers the queries on a stream (RFC 7766), one after the other.
@@ -153,6 +186,12 @@ impl NameService {
             written?;
         }
     }
+}
+
+/// Returns an answer of the gateway's own. `None` if it cannot be encoded.
+fn reply(question: &Question, code: ResponseCode) -> Option<Answer> {
+    let bytes = question.reply(code)?;
+    Some(Answer { code, bytes })
 }
 
 /// Forwards a query to a resolver under a random ID, which an attacker cannot guess.

@@ -1,8 +1,10 @@
+use std::fs::File;
 use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::runtime::Runtime;
@@ -13,6 +15,7 @@ use crate::limits::{GUEST_QUEUE_FRAMES, QUESTIONS_MAX, TCP_FLOWS_MAX, UDP_FLOWS_
 use crate::names::NameService;
 use crate::policy::Policy;
 use crate::published::{Listener, PublishError, listen, take_arrivals};
+use crate::recorder::Recorder;
 use crate::resolvers::Resolvers;
 use crate::switch::Switch;
 use crate::{Publish, Settings};
@@ -91,24 +94,35 @@ impl Network {
         (flows + own).try_into().unwrap_or(u64::MAX)
     }
 
-    /// Serves the guest whose frames are on `socket`, until its VMM closes it.
+    /// Serves the guest whose frames are on `socket`, until its VMM closes it. What happens is reported on `reports`, a
+    /// pipe: each line is the JSON of a [`NetworkReport`](crate::NetworkReport). What a full pipe does not take is
+    /// counted as lost.
     ///
     /// # Errors
-    /// If the socket fails.
-    pub fn serve(self, socket: StdUnixStream) -> Result<(), ServeError> {
+    /// If the socket or the pipe fails.
+    pub fn serve(self, socket: StdUnixStream, reports: File) -> Result<(), ServeError> {
         let Self {
             runtime,
             settings,
             listeners,
             resolvers,
         } = self;
-        runtime.block_on(async {
+        let flags = fcntl_getfl(&reports);
+        let flags = flags.and_then(|flags| fcntl_setfl(&reports, flags | OFlags::NONBLOCK));
+        flags.map_err(|error| io_error("use the pipe for reports")(error.into()))?;
+        let recorder = Recorder::new(reports);
+        let served = runtime.block_on(async {
             socket
                 .set_nonblocking(true)
                 .map_err(io_error("use the frame socket"))?;
             let socket = UnixStream::from_std(socket).map_err(io_error("use the frame socket"))?;
-            switch_frames(socket, &settings, listeners, resolvers).await
-        })
+            switch_frames(socket, &settings, listeners, resolvers, recorder.clone()).await
+        });
+        // The flows that are still open end with their tasks.
+        recorder.finish();
+        drop(runtime);
+        recorder.report();
+        served
     }
 }
 
@@ -117,6 +131,7 @@ async fn switch_frames(
     settings: &Settings,
     listeners: Vec<Listener>,
     resolvers: Resolvers,
+    recorder: Recorder,
 ) -> Result<(), ServeError> {
     let (arrived, mut arrivals) = mpsc::channel(ARRIVALS_WAITING_MAX);
     socket
@@ -127,8 +142,9 @@ async fn switch_frames(
     let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
     let mut writing = tokio::spawn(write_frames(writer, frames));
     let policy = Arc::new(Policy::new(settings));
-    let names = Arc::new(NameService::new(Arc::clone(&policy), resolvers));
-    let mut switch = Switch::new(policy, names, to_guest);
+    let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+    tokio::spawn(recorder.clone().report_changes());
+    let mut switch = Switch::new(policy, Arc::new(names), to_guest, recorder);
     let mut reader = FrameReader::new(reader);
     take_arrivals(listeners, &arrived);
     loop {

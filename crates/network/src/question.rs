@@ -32,8 +32,13 @@ pub(crate) struct Question {
 pub(crate) enum Unasked {
     /// The message is not a query, and gets no answer.
     Silent,
-    /// The gateway answers with this message.
-    Answered(Vec<u8>),
+    /// The gateway answers without asking a resolver.
+    Answered {
+        answer: Vec<u8>,
+        code: ResponseCode,
+        /// The query; `None` if the message has none.
+        query: Option<Box<Query>>,
+    },
 }
 
 impl Question {
@@ -45,7 +50,14 @@ impl Question {
         if message.message_type != MessageType::Query {
             return Err(Unasked::Silent);
         }
-        let refused = |code| reply(&message, code).map_or(Unasked::Silent, Unasked::Answered);
+        let refused = |code| match reply(&message, code) {
+            Some(answer) => Unasked::Answered {
+                answer,
+                code,
+                query: message.queries.first().cloned().map(Box::new),
+            },
+            None => Unasked::Silent,
+        };
         let [query] = message.queries.as_slice() else {
             return Err(refused(ResponseCode::FormErr));
         };
@@ -129,7 +141,11 @@ mod tests {
     #[track_caller]
     fn code(bytes: &[u8]) -> ResponseCode {
         match Question::parse(bytes).unwrap_err() {
-            Unasked::Answered(answer) => Message::from_vec(&answer).unwrap().response_code,
+            Unasked::Answered { answer, code, .. } => {
+                let answered = Message::from_vec(&answer).unwrap().response_code;
+                assert_eq!(answered, code);
+                code
+            }
             Unasked::Silent => panic!("no answer"),
         }
     }

@@ -120,6 +120,9 @@ impl Target {
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.target {
+            Target::Addresses(range) if range.prefix_len() == range.max_prefix_len() => {
+                write!(f, "{}", range.addr())?;
+            }
             Target::Addresses(range) => write!(f, "{range}")?,
             Target::Names(pattern) => write!(f, "{pattern}")?,
         }
@@ -153,7 +156,8 @@ mod tests {
         for (text, canonical) in [
             ("10.0.0.0/8", "10.0.0.0/8"),
             ("10.1.2.3/8", "10.0.0.0/8"),
-            ("192.168.1.7:5432", "192.168.1.7/32:5432"),
+            ("192.168.1.7:5432", "192.168.1.7:5432"),
+            ("192.168.1.7/32", "192.168.1.7"),
             ("Example.com.", "example.com"),
             ("*.example.com:443", "*.example.com:443"),
             ("localhost:1-65535", "localhost:1-65535"),

@@ -1,7 +1,7 @@
 //! The switch that passes every frame of the guest to its flow.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,16 +18,19 @@ use crate::limits::{
     UDP_FLOWS_MAX,
 };
 use crate::link::{DNS_PORT, GATEWAY_ADDRESS};
+use crate::log_record::FlowEnd;
 use crate::names::{NameService, Transport};
 use crate::packet::{FlowKey, Kind, Packet};
 use crate::policy::Policy;
 use crate::published::{Arrival, ArrivedBy};
 use crate::queue::{Receiver, Waiting};
-use crate::refusals::Refusals;
+use crate::recorded_flow::{RecordedFlow, Traffic};
+use crate::recorder::Recorder;
 use crate::replies;
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
 use crate::wire::Wire;
+use crate::{Protocol, Verdict};
 
 /// The gateway's switch: it takes frames from the guest and passes them to flows.
 pub(crate) struct Switch {
@@ -40,12 +43,13 @@ pub(crate) struct Switch {
     /// ones.
     buffers: Budget,
     arrivals_buffers: Budget,
-    refusals: Refusals,
+    recorder: Recorder,
 }
 
 /// The destination of a flow that the guest opens.
 enum Target {
-    Host(SocketAddrV4),
+    /// An address, and the rule that allows it.
+    Host(SocketAddrV4, String),
     Names,
     Denied,
 }
@@ -55,6 +59,7 @@ impl Switch {
         policy: Arc<Policy>,
         names: Arc<NameService>,
         to_guest: mpsc::Sender<Vec<u8>>,
+        recorder: Recorder,
     ) -> Self {
         let queued = Budget::new(FLOW_QUEUES_BYTES);
         Self {
@@ -65,7 +70,7 @@ impl Switch {
             udp: Flows::new(UDP_FLOWS_MAX, queued),
             buffers: Budget::new(TCP_BUFFERS_BYTES),
             arrivals_buffers: Budget::new(TCP_BUFFERS_BYTES),
-            refusals: Refusals::default(),
+            recorder,
         }
     }
 
@@ -95,7 +100,7 @@ impl Switch {
             return;
         }
         // If there is no room for a flow, the segment is dropped, and the guest repeats it.
-        match self.target(key.remote) {
+        match self.target(Protocol::Tcp, key.remote) {
             Target::Denied => self.reply(replies::unreachable(segment, DENIED)),
             Target::Names => {
                 if let Some(place) = self.names.stream_place()
@@ -104,9 +109,10 @@ impl Switch {
                     tokio::spawn(serve_names(opening, Arc::clone(&self.names), place));
                 }
             }
-            Target::Host(address) => {
+            Target::Host(address, rule) => {
                 if let Some(opening) = self.open_stream(key, segment) {
-                    tokio::spawn(opening.connect(address, self.buffers.clone()));
+                    let flow = self.record(Protocol::Tcp, address, rule);
+                    tokio::spawn(opening.connect(address, flow, self.buffers.clone()));
                 }
             }
         }
@@ -129,21 +135,30 @@ impl Switch {
         if self.udp.deliver(&key, packet, payload.clone()) {
             return;
         }
-        let Target::Host(address) = self.target(key.remote) else {
+        let Target::Host(address, rule) = self.target(Protocol::Udp, key.remote) else {
             self.reply(replies::unreachable(packet, DENIED));
             return;
         };
         let Some(packets) = self.udp.open(key, Origin::Guest) else {
             return;
         };
+        let flow = self.record(Protocol::Udp, address, rule);
         match HostEnd::connect(address) {
             Ok(host) => {
                 packets.open();
                 self.udp.deliver(&key, packet, payload);
-                tokio::spawn(self.udp_flow(key, packets).join(host));
+                tokio::spawn(join_datagrams(self.udp_flow(key, packets), host, flow));
             }
-            Err(error) => self.reply(replies::unreachable(packet, why_unreachable(&error))),
+            Err(error) => {
+                flow.end(FlowEnd::Unreachable);
+                self.reply(replies::unreachable(packet, why_unreachable(&error)));
+            }
         }
+    }
+
+    /// Records a flow that the guest opens.
+    fn record(&self, protocol: Protocol, address: SocketAddrV4, rule: String) -> RecordedFlow {
+        RecordedFlow::outbound(&self.recorder, protocol, address, rule)
     }
 
     /// Answers a DNS query, unless too many are in progress.
@@ -173,54 +188,60 @@ impl Switch {
 
     /// Admits an inbound connection or flow to the guest.
     pub(crate) fn admit(&mut self, arrival: Arrival) {
-        let origin = Origin::Peer(arrival.peer);
+        let (peer, guest_port) = (arrival.peer, arrival.guest_port);
         match arrival.host {
-            ArrivedBy::Stream(stream) => self.admit_stream(stream, arrival.guest_port, origin),
+            ArrivedBy::Stream(stream) => self.admit_stream(stream, peer, guest_port),
             ArrivedBy::Datagrams(host) => {
-                if let Some(key) = self.udp.key_from_outside(arrival.guest_port)
-                    && let Some(packets) = self.udp.open(key, origin)
+                if let Some(key) = self.udp.key_from_outside(guest_port)
+                    && let Some(packets) = self.udp.open(key, Origin::Peer(peer))
                 {
-                    tokio::spawn(self.udp_flow(key, packets).join(host));
+                    let recorder = &self.recorder;
+                    let flow = RecordedFlow::inbound(recorder, Protocol::Udp, peer, guest_port);
+                    tokio::spawn(join_datagrams(self.udp_flow(key, packets), host, flow));
                 }
             }
         }
     }
 
-    fn admit_stream(&mut self, stream: TcpStream, guest_port: u16, origin: Origin) {
+    fn admit_stream(&mut self, stream: TcpStream, peer: IpAddr, guest_port: u16) {
         let Some(key) = self.tcp.key_from_outside(guest_port) else {
             return;
         };
-        let Some(packets) = self.tcp.open(key, origin) else {
+        let Some(packets) = self.tcp.open(key, Origin::Peer(peer)) else {
             return;
         };
         let wire = Wire::new(self.to_guest.clone());
         let buffers = Buffers::new(&self.arrivals_buffers);
+        let recorded = RecordedFlow::inbound(&self.recorder, Protocol::Tcp, peer, guest_port);
         tokio::spawn(async move {
-            if prepare(&stream).is_ok()
+            let end = if prepare(&stream).is_ok()
                 && let Some(flow) = TcpFlow::connect(key, wire, packets, buffers)
             {
-                flow.join(stream).await;
-            }
+                flow.join(stream, &recorded.traffic).await
+            } else {
+                FlowEnd::PeerReset
+            };
+            recorded.end(end);
         });
     }
 
     /// Returns the target of the guest's packets to `remote`. The gateway stands for the host's
     /// loopback.
-    fn target(&mut self, remote: SocketAddrV4) -> Target {
+    fn target(&self, protocol: Protocol, remote: SocketAddrV4) -> Target {
         let address = match *remote.ip() {
             GATEWAY_ADDRESS if remote.port() == DNS_PORT => return Target::Names,
             GATEWAY_ADDRESS => Ipv4Addr::LOCALHOST,
             address => address,
         };
         let address = SocketAddrV4::new(address, remote.port());
-        if self.policy.allows(address) {
-            return Target::Host(address);
+        let decision = self.policy.decide(address);
+        match decision.verdict {
+            Verdict::Allowed => Target::Host(address, decision.reason.to_string()),
+            Verdict::Denied => {
+                self.recorder.refuse(protocol, address, decision.reason);
+                Target::Denied
+            }
         }
-        // Programs try addresses of no single host without being asked: they have no refusal.
-        if let Some(refusal) = self.policy.refusal(address) {
-            self.refusals.tell(refusal, address);
-        }
-        Target::Denied
     }
 
     /// Sends a frame of the gateway, unless the queue to the guest is full.
@@ -246,20 +267,27 @@ struct Opening {
 impl Opening {
     /// Connects to a host, then establishes the guest's connection. Until then only the guest's
     /// first segment is kept.
-    async fn connect(self, address: SocketAddrV4, buffers: Budget) {
+    async fn connect(self, address: SocketAddrV4, flow: RecordedFlow, buffers: Budget) {
         let connected = match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(connected) => connected.and_then(|stream| prepare(&stream).map(|()| stream)),
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
         let error = match connected {
             Ok(stream) => {
-                if let Some(flow) = self.accept(Buffers::new(&buffers)) {
-                    flow.join(stream).await;
-                }
+                let end = match self.accept(Buffers::new(&buffers)) {
+                    Some(tcp) => tcp.join(stream, &flow.traffic).await,
+                    None => FlowEnd::PeerReset,
+                };
+                flow.end(end);
                 return;
             }
             Err(error) => error,
         };
+        flow.end(match error.kind() {
+            io::ErrorKind::ConnectionRefused => FlowEnd::Refused,
+            io::ErrorKind::TimedOut => FlowEnd::Timeout,
+            _ => FlowEnd::Unreachable,
+        });
         let syn = self.syn.packet();
         let frame = match error.kind() {
             io::ErrorKind::ConnectionRefused => replies::reset(syn),
@@ -279,8 +307,15 @@ async fn serve_names(opening: Opening, names: Arc<NameService>, _place: OwnedSem
     let Some(flow) = opening.accept(Buffers::new(&Budget::new(0))) else {
         return;
     };
-    // Both futures end with the connection.
-    let _ = tokio::join!(flow.join(guest_side), names.serve_stream(service_side));
+    // Both futures end with the connection. The queries have records of their own.
+    let traffic = Traffic::default();
+    let joined = flow.join(guest_side, &traffic);
+    let _ = tokio::join!(joined, names.serve_stream(service_side));
+}
+
+async fn join_datagrams(datagrams: UdpFlow, host: HostEnd, flow: RecordedFlow) {
+    let end = datagrams.join(host, &flow.traffic).await;
+    flow.end(end);
 }
 
 /// Sends a frame once there is room for it. A guest that has gone does not need it.
@@ -292,6 +327,7 @@ async fn send(to_guest: &mpsc::Sender<Vec<u8>>, frame: Option<Vec<u8>>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::time::Duration;
 
     use hickory_proto::op::{Message, Query};
@@ -313,9 +349,11 @@ mod tests {
     #[tokio::test]
     async fn answers_that_nobody_reads_do_not_gather() {
         let policy = Arc::new(Policy::new(&Settings::default()));
-        let names = NameService::new(Arc::clone(&policy), Resolvers::new(Vec::new()));
+        let recorder = Recorder::new(File::options().write(true).open("/dev/null").unwrap());
+        let resolvers = Resolvers::new(Vec::new());
+        let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
         let (to_guest, mut frames) = mpsc::channel(1);
-        let mut switch = Switch::new(policy, Arc::new(names), to_guest);
+        let mut switch = Switch::new(policy, Arc::new(names), to_guest, recorder);
         let key = FlowKey {
             guest_port: 5300,
             remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),

@@ -17,8 +17,10 @@ use tokio::time::{Instant, sleep_until};
 use crate::buffers::Buffers;
 use crate::limits::{TCP_IDLE_TIMEOUT, TCP_LINGER, TCP_PASSING_TIMEOUT};
 use crate::link::GUEST_ADDRESS;
+use crate::log_record::FlowEnd;
 use crate::packet::FlowKey;
 use crate::queue::Receiver;
+use crate::recorded_flow::Traffic;
 use crate::wire::{Disconnected, Wire};
 
 /// The shortest delay of a timer.
@@ -68,6 +70,37 @@ pub(crate) struct TcpFlow {
 struct Ends {
     guest: bool,
     host: bool,
+    /// The one that was first, or the failure that ended both.
+    cause: Option<FlowEnd>,
+}
+
+impl Ends {
+    /// Keeps the cause of the end that was first.
+    fn note(&mut self, cause: FlowEnd) {
+        if self.cause.is_none() {
+            self.cause = Some(cause);
+        }
+    }
+
+    /// Ends the connection by a failure.
+    fn fail(&mut self, cause: FlowEnd) {
+        self.cause = Some(cause);
+    }
+
+    fn are_orderly(&self) -> bool {
+        self.guest && self.host
+    }
+
+    /// Returns the end of a connection that is over.
+    fn end(&self) -> FlowEnd {
+        match self.cause {
+            // The guest's stack was closed by its own reset.
+            Some(FlowEnd::Guest | FlowEnd::Peer) | None if !self.are_orderly() => {
+                FlowEnd::GuestReset
+            }
+            cause => cause.unwrap_or(FlowEnd::GuestReset),
+        }
+    }
 }
 
 /// The next event of a connection.
@@ -140,8 +173,8 @@ impl TcpFlow {
         Some(flow)
     }
 
-    /// Copies in both directions until both have ended, or one has failed.
-    pub(crate) async fn join(mut self, mut stream: impl HostStream) {
+    /// Copies in both directions until both have ended, or one has failed. Counts the bytes, and returns the end.
+    pub(crate) async fn join(mut self, mut stream: impl HostStream, traffic: &Traffic) -> FlowEnd {
         let mut ends = Ends::default();
         loop {
             self.poll();
@@ -150,7 +183,9 @@ impl TcpFlow {
             }
             if !ends.guest && self.guest_has_ended() {
                 ends.guest = true;
+                ends.note(FlowEnd::Guest);
                 if stream.shutdown().await.is_err() {
+                    ends.fail(FlowEnd::PeerReset);
                     self.socket().abort();
                     continue;
                 }
@@ -159,18 +194,36 @@ impl TcpFlow {
                 Event::Packets | Event::QueueSlot => {}
                 Event::Read(Ok(0)) => {
                     ends.host = true;
+                    ends.note(FlowEnd::Peer);
                     self.socket().close();
                 }
-                Event::Read(Ok(_)) | Event::Written(Ok(_)) => self.active = Instant::now(),
-                Event::Read(Err(_)) | Event::Written(Err(_)) => self.socket().abort(),
-                Event::Time if self.is_idle() => self.socket().abort(),
+                Event::Read(Ok(bytes)) => {
+                    traffic.add_received(bytes);
+                    self.active = Instant::now();
+                }
+                Event::Written(Ok(bytes)) => {
+                    traffic.add_sent(bytes);
+                    self.active = Instant::now();
+                }
+                Event::Read(Err(_)) | Event::Written(Err(_)) => {
+                    ends.fail(FlowEnd::PeerReset);
+                    self.socket().abort();
+                }
+                Event::Time if self.is_idle() => {
+                    ends.fail(FlowEnd::Idle);
+                    self.socket().abort();
+                }
                 Event::Time => {}
-                Event::Disconnected => break,
+                Event::Disconnected => {
+                    ends.fail(FlowEnd::Machine);
+                    break;
+                }
             }
         }
-        if !(ends.guest && ends.host) {
+        if !ends.are_orderly() {
             stream.reset_at_end();
         }
+        ends.end()
     }
 
     /// Waits for the next event.

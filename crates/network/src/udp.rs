@@ -11,8 +11,10 @@ use tokio::time::timeout;
 
 use crate::datagram_socket::connected_socket;
 use crate::limits::{UDP_QUESTION_TIMEOUT, UDP_STREAM_TIMEOUT};
+use crate::log_record::FlowEnd;
 use crate::packet::FlowKey;
 use crate::queue::{Receiver, Waiting};
+use crate::recorded_flow::Traffic;
 use crate::replies::{DATAGRAM_MAX_BYTES, datagram, unreachable};
 
 /// The host's end of a flow.
@@ -66,8 +68,8 @@ pub(crate) struct UdpFlow {
 }
 
 impl UdpFlow {
-    /// Passes datagrams on until the flow has been idle for too long.
-    pub(crate) async fn join(mut self, mut host: HostEnd) {
+    /// Passes datagrams on until the flow has been idle for too long. Counts the bytes, and returns the end.
+    pub(crate) async fn join(mut self, mut host: HostEnd, traffic: &Traffic) -> FlowEnd {
         self.packets.open();
         // One byte more than the largest payload, so that a larger one can be recognised.
         let mut buffer = vec![0; DATAGRAM_MAX_BYTES + 1];
@@ -88,26 +90,29 @@ impl UdpFlow {
             match timeout(limit, next).await {
                 Ok(Event::Packet(Some(packet))) => {
                     sent = sent.saturating_add(1);
-                    if let Err(error) = host.send(packet.payload()).await {
-                        self.report(packet.packet(), &error).await;
+                    match host.send(packet.payload()).await {
+                        Ok(()) => traffic.add_sent(packet.payload().len()),
+                        Err(error) => self.report(packet.packet(), &error).await,
                     }
                     last.clear();
                     last.extend_from_slice(packet.packet());
                 }
                 Ok(Event::Received(Ok(length))) => {
                     let frame = datagram(self.key.remote, self.key.guest_port, &buffer[..length]);
-                    if let Some(frame) = frame
-                        && self.to_guest.send(frame).await.is_err()
-                    {
-                        return;
+                    let Some(frame) = frame else { continue };
+                    if self.to_guest.send(frame).await.is_err() {
+                        return FlowEnd::Machine;
                     }
+                    traffic.add_received(length);
                 }
                 Ok(Event::Received(Err(error)))
                     if error.kind() == io::ErrorKind::ConnectionRefused =>
                 {
                     self.report(&last, &error).await;
                 }
-                Ok(Event::Received(Err(_)) | Event::Packet(None)) | Err(_) => return,
+                Ok(Event::Received(Err(_))) => return FlowEnd::PeerReset,
+                Ok(Event::Packet(None)) => return FlowEnd::Machine,
+                Err(_) => return FlowEnd::Idle,
             }
         }
     }

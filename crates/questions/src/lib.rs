@@ -1,8 +1,8 @@
 //! Questions that the processes of a guest ask while it runs, such as whether a file may be read.
 //!
 //! A [`Question`] is checked and bounded when it comes in, waits in a [`Queue`], and has one [`End`]: an
-//! [`Answer`], or the reason why there was none. Both are lines of a [`Journal`], which [`Records`] reads, and
-//! [`News`] in the [`Outbox`] of each client that listens.
+//! [`Answer`], or the reason why there was none. Both are [`News`] in the [`Outbox`] of each client that listens, and a
+//! [`Record`] is what the sandbox's journal keeps of either.
 //!
 //! ```
 //! use std::time::Instant;
@@ -20,28 +20,21 @@
 //! # Ok::<(), questions::InvalidQuestion>(())
 //! ```
 //!
-//! Everything that a guest says is hostile: lengths are limited, text is written as JSON, and the journal
-//! takes at most four times [`FILE_MAX_BYTES`].
+//! Everything that a guest says is hostile, so lengths are limited.
 
 #![forbid(unsafe_code)]
 
 mod answer;
 mod answering;
-mod files;
-mod journal;
 mod kind;
-mod lines;
 mod outbox;
 mod question;
 mod queue;
 mod record;
-mod records;
 mod text;
 
 pub use answer::{Answer, End, Verdict};
 pub use answering::{Answering, Panic, called};
-pub use files::FILE_MAX_BYTES;
-pub use journal::{Journal, now_ns};
 pub use kind::{Kind, NotAPath};
 pub use outbox::{News, Outbox};
 pub use question::{
@@ -49,4 +42,3 @@ pub use question::{
 };
 pub use queue::{ANSWER_TIMEOUT, Closed, DELIVERY_TIMEOUT, NotOpen, OPEN_MAX, Queue};
 pub use record::{Event, Record};
-pub use records::Records;

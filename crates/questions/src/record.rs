@@ -51,3 +51,36 @@ impl Event {
         matches!(self, Self::Ended { end, .. } if end.was_allowed())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Answer, Kind, Verdict};
+
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let question = Question::new(Kind::Path, "/work/a\n\u{1b}[2J", "one").expect("one");
+        let question = question.numbered(1).of_process(Some("sh\u{202e}"), Some(0));
+        let answer = Answer::once(Verdict::Allow, "a user").with_rule(Some("/a=allow"));
+        let ended = |end| Event::Ended {
+            question: question.clone(),
+            end,
+        };
+        for event in [
+            Event::Asked(question.clone()),
+            ended(End::Answered(answer)),
+            ended(End::TimedOut),
+        ] {
+            let record = Record { time_ns: 7, event };
+            let json = serde_json::to_string(&record).expect("JSON");
+            let read: Record = serde_json::from_str(&json).expect("read");
+            assert_eq!(read, record, "{json}");
+        }
+        let json = concat!(
+            r#"{"time_ns":1,"event":"ended","id":7,"kind":"path","subject":"/a","reason":"","#,
+            r#""end":"timed-out"}"#
+        );
+        let record: Record = serde_json::from_str(json).expect("read");
+        assert_eq!(serde_json::to_string(&record).expect("JSON"), json);
+    }
+}

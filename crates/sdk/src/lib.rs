@@ -104,7 +104,10 @@ pub use images::{
 };
 pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};
-pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
+pub use logs::{
+    FlowEnd, LogOptions, LogRecord, LogSource, Logs, LogsRequest, NetworkClose, NetworkConnect,
+    NetworkEvent, NetworkLog, NetworkQuery, NetworkRecord, OutputStream, Verdict,
+};
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
 pub use names::Names;
@@ -122,7 +125,7 @@ pub use snapshots::{
     SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots,
     VerifiedSnapshot,
 };
-pub use stats::{GuestStats, HostStats, Stats, StatsSample, StatsWatch};
+pub use stats::{GuestStats, HostStats, NetworkTotals, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use values::{
     EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Stopped, TerminalSize, Text,

@@ -5,6 +5,7 @@ use msb_runtime::{HostProcesses, Sandbox as StoredSandbox};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
+pub use msb_runtime::network::NetworkTotals;
 pub use msb_runtime::{GuestStats, HostStats};
 
 use crate::operation::blocking;
@@ -33,6 +34,8 @@ pub struct Stats {
     pub upper_size_bytes: u64,
     /// The host kernel's accounting, which the guest cannot influence.
     pub host: HostStats,
+    /// The counters of the network since the start, which the guest cannot forge; `None` without a network.
+    pub network: Option<NetworkTotals>,
     /// The guest's own statistics; `None` if it does not answer.
     pub guest: Option<GuestStats>,
     /// The reason for which the guest has no statistics.
@@ -128,6 +131,7 @@ async fn take(stored: &StoredSandbox, processes: Arc<HostProcesses>) -> Result<T
             upper_allocated_bytes: stats.upper_allocated_bytes,
             upper_size_bytes: stats.machine.upper_bytes,
             host: stats.host,
+            network: stats.network,
             guest,
             guest_error,
         },

@@ -7,6 +7,8 @@ pub mod failure;
 pub mod foreign_output;
 mod interrupt_counter;
 mod layer_bars;
+pub mod log_lines;
+pub mod open_metrics;
 pub mod output;
 pub mod password;
 pub mod progress;

@@ -274,6 +274,13 @@ def _kill_during(step: Step, stage: Stage) -> Result:
         return _output(call.result())
 
 
+def _network_log(step: Step, stage: Stage) -> Result:
+    with stage.sandbox(step).network_log(follow=True, denied=True) as log:
+        refused = next(record for record in log if record.port == step["port"])
+    names = ("proto", "address", "verdict", "rule", "hint")
+    return {name: getattr(refused, name) for name in names}
+
+
 def _http_get(step: Step, stage: Stage) -> Result:
     (port,) = [port for port in stage.sandbox(step).ports if port.guest_port == step["guest_port"]]
     deadline = time.monotonic() + 20
@@ -434,6 +441,7 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
     "logs": lambda step, stage: {
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
+    "network_log": _network_log,
     "diff": changes.diff,
     "diff_between": changes.diff_between,
     "apply": changes.apply,

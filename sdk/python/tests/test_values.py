@@ -50,6 +50,13 @@ def test_a_dataclass_ignores_fields_that_are_newer_than_it():
     assert info.labels == {"a": "b"}
 
 
+def test_a_record_of_the_network_has_the_fields_of_its_event():
+    line = {"time": "t", "event": "dns", "name": "a.test", "type": "A", "code": "NXDOMAIN"}
+    record = values.decode(types.NetworkRecord, {**line, "verdict": "denied", "new": 1})
+    assert (record.name, record.type, record.verdict) == ("a.test", "A", "denied")
+    assert (record.count, record.flow, record.hint) == (1, None, None)
+
+
 def test_nested_values_are_read():
     value = {
         "id": "i",

@@ -1,11 +1,11 @@
 /** Records of logs. */
 import type { Answer } from "./remote.js";
-import type { LogOptions, LogRecord } from "./types.js";
+import type { LogOptions, LogRecord, NetworkLogOptions } from "./types.js";
 
 const NS_PER_MS = 1_000_000;
 
-/** Returns the parameters of `logs`. */
-export function logParameters({ since, until, ...others }: LogOptions): object {
+/** Returns the parameters of `logs` and `network_log`. */
+export function logParameters({ since, until, ...others }: LogOptions | NetworkLogOptions): object {
   return { ...others, sinceNs: since && since.getTime() * NS_PER_MS, untilNs: until && until.getTime() * NS_PER_MS };
 }
 

@@ -37,6 +37,8 @@ import type {
   HostPath,
   LogOptions,
   LogRecord,
+  NetworkLogOptions,
+  NetworkRecord,
   Port,
   RollbackOptions,
   RolledBack,
@@ -209,6 +211,15 @@ export class Sandbox implements AsyncDisposable {
   logs(options: LogOptions = {}): AsyncGenerator<LogRecord, void, undefined> {
     const open = async () => (await this.#remote.open("logs", logParameters(options), options))[0];
     return stream(open, options, logRecord);
+  }
+
+  /**
+   * Yields the records of the log of the network: each connection and its end, refusals, and DNS queries. The log is kept
+   * when the sandbox stops, and the sandbox cannot change it.
+   */
+  networkLog(options: NetworkLogOptions = {}): AsyncGenerator<NetworkRecord, void, undefined> {
+    const open = async () => (await this.#remote.open("network_log", logParameters(options), options))[0];
+    return stream(open, options, ({ value }) => value as NetworkRecord);
   }
 
   /** Returns the published ports of the running sandbox. */

@@ -33,6 +33,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("inspect"),
     schema!("jobs"),
     schema!("logs-asks"),
+    schema!("logs-network"),
     schema!("prune"),
     schema!("ps"),
     schema!("push"),

@@ -132,6 +132,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "oci-image",
             "oci-layers",
             "path-rules",
+            "questions",
             "rootfs-view",
             "sealed-records",
             "snapshot-file",

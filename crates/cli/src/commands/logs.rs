@@ -7,8 +7,8 @@ use msb_sdk::{LogOptions, LogRecord, LogSource, OutputStream};
 use super::Context;
 use crate::option_values::{Moment, Tail};
 use msb_terminal::failure::{Failure, Outcome};
-use msb_terminal::output::{self, Format};
-use msb_terminal::questions;
+use msb_terminal::log_lines;
+use msb_terminal::output::Format;
 
 // Arguments of `msb logs`.
 #[derive(Debug, clap::Args)]
@@ -18,10 +18,15 @@ use msb_terminal::questions;
     The console has the messages of the guest's kernel and of msb's agent, and the machine log \
     those of the VMM and its process. Both begin at the last start, have no timestamps, and show \
     control characters as \\u{..}.\n\n\
+    The log of the network has each connection and its end, refused destinations with the option that \
+    allows them, and DNS queries with the codes of their answers. The sandbox cannot change it. Equal \
+    refusals and queries within a second are one record with a count.\n\n\
     Examples:\n  \
     msb logs -f --tail 100 build\n  \
     msb logs --since 10m -t build\n  \
     msb logs --source console build\n  \
+    msb logs --source network -f agent\n  \
+    msb logs --source network --denied --format json agent\n  \
     msb logs --source asks --format json agent"
 )]
 pub(crate) struct Arguments {
@@ -41,11 +46,14 @@ pub(crate) struct Arguments {
     /// Show the time of each line
     #[arg(short, long)]
     timestamps: bool,
-    /// Log to print: the command's output, the guest's console, the machine's messages, or the questions
-    /// that msb-ask asked
+    /// Log to print: the command's output, the guest's console, the machine's messages, the questions that
+    /// msb-ask asked, or the connections of the sandbox
     #[arg(long, value_enum, default_value_t, value_name = "SOURCE")]
     source: Source,
-    /// Output format; json is for --source asks
+    /// Show only refused connections and names; for --source network
+    #[arg(long)]
+    denied: bool,
+    /// Output format; json is for --source asks and network
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Print the log of a job instead of the main command's
@@ -67,17 +75,25 @@ enum Source {
     Machine,
     /// The sandbox's questions and their answers
     Asks,
+    /// The connections of the sandbox, refusals, and DNS queries
+    Network,
+}
+
+impl Source {
+    /// Returns true if its records are lines of JSON.
+    const fn is_json(self) -> bool {
+        matches!(self, Self::Asks | Self::Network)
+    }
 }
 
 impl Arguments {
     fn options(&self) -> Result<LogOptions, Failure> {
-        let is_of_records = self.since.is_some() || self.until.is_some() || self.job.is_some();
-        if self.source != Source::Output && (is_of_records || self.timestamps) {
-            let options = "--since, --until, --timestamps and --job";
-            return Err(anyhow!("{options} can be used only with --source output").into());
+        if self.timestamps && self.source != Source::Output {
+            return Err(anyhow!("--timestamps can be used only with --source output").into());
         }
-        if self.format == Format::Json && self.source != Source::Asks {
-            return Err(anyhow!("--format json can be used only with --source asks").into());
+        if self.format == Format::Json && !self.source.is_json() {
+            let message = "--format json can be used only with --source asks and --source network";
+            return Err(anyhow!(message).into());
         }
         let mut options = LogOptions::default();
         options.follow = self.follow;
@@ -87,7 +103,9 @@ impl Arguments {
             Source::Console => LogSource::Console,
             Source::Machine => LogSource::Machine,
             Source::Asks => LogSource::Asks,
+            Source::Network => LogSource::Network,
         };
+        options.denied = self.denied;
         options.job = self.job;
         options.since_ns = self.since.map(|moment| nanoseconds(moment.0));
         options.until_ns = self.until.map(|moment| nanoseconds(moment.0));
@@ -108,8 +126,12 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         within_line: [false; 2],
     };
     while let Some(mut record) = logs.next().await? {
-        if arguments.source == Source::Asks {
-            record.data = asks_line(&record.data, arguments.format)?.into();
+        if arguments.source.is_json() && arguments.format == Format::Table {
+            let line = match arguments.source {
+                Source::Network => log_lines::of_network(&record.data),
+                _ => log_lines::of_asks(&record.data),
+            };
+            record.data = line?.into();
         }
         match printer.print(&record) {
             // A reader that closed the pipe wants no more.
@@ -118,19 +140,6 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         }
     }
     Ok(0)
-}
-
-/// Returns a line of the questions' journal as it is printed.
-fn asks_line(line: &[u8], format: Format) -> Result<String, Failure> {
-    let record: ::questions::Record = serde_json::from_slice(line)?;
-    if format == Format::Json {
-        return Ok(format!("{}\n", output::json_line(&record)?));
-    }
-    let time = Timestamp::from_nanosecond(record.time_ns.into()).unwrap_or_default();
-    Ok(format!(
-        "{time:.3} {}\n",
-        questions::recorded(&record.event)
-    ))
 }
 
 /// The output of a log's records.

@@ -6,8 +6,8 @@ use tokio::time::sleep;
 
 use super::Context;
 use msb_terminal::failure::{Failure, Failures, Outcome};
-use msb_terminal::output::{self, Format};
 use msb_terminal::table::{Elastic, Table};
+use msb_terminal::{open_metrics, output};
 
 /// The interval between two samples of a sandbox.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -41,11 +41,13 @@ const ELASTIC: [Elastic; 4] = [
     after_help = "CPU %, HOST MEM and DISK are measured on this host: 100% is one processor. MEM USAGE, NET \
     I/O, BLOCK I/O and PIDS are reported by the guest since its start, and a guest can lie. JSON has both, an \
     array with an object for each sandbox: on one line each second, or once and indented with \
-    --no-stream.\n\n\
+    --no-stream. openmetrics is for a scraper such as Prometheus, and is printed once. It has the flows, \
+    refusals and bytes of the network, too, which a guest cannot forge.\n\n\
     A sandbox that ends is no longer shown; when all named sandboxes have ended, msb stats ends.\n\n\
     Examples:\n  \
     msb stats\n  \
-    msb stats --no-stream --format json work"
+    msb stats --no-stream --format json work\n  \
+    msb stats --format openmetrics > msb.metrics"
 )]
 pub(crate) struct Arguments {
     /// Print one sample and end
@@ -56,10 +58,30 @@ pub(crate) struct Arguments {
     no_trunc: bool,
     /// Output format
     #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    format: StatsFormat,
     /// Sandboxes, by name or id [default: all running ones]
     #[arg(value_name = "SANDBOX")]
     sandboxes: Vec<String>,
+}
+
+/// The format of statistics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum StatsFormat {
+    /// Columns, for people
+    #[default]
+    Table,
+    /// JSON, for programs; keys are stable
+    Json,
+    /// The text format of OpenMetrics 1.0, once
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+}
+
+impl Arguments {
+    /// Returns true if one sample is printed.
+    fn is_once(&self) -> bool {
+        self.no_stream || self.format == StatsFormat::OpenMetrics
+    }
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
@@ -70,7 +92,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     if let Some(named) = &named {
         print_failures(named, &mut before, &mut failures)?;
     }
-    if before.is_empty() && (named.is_some() || arguments.no_stream) {
+    if before.is_empty() && (named.is_some() || arguments.is_once()) {
         if failures.code == 0 {
             print(arguments, &[])?;
         }
@@ -86,7 +108,7 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
             }
         }
         let is_over = named.is_some() && now.is_empty();
-        if arguments.no_stream || is_over || !is_read {
+        if arguments.is_once() || is_over || !is_read {
             return Ok(failures.code);
         }
         before = now;
@@ -149,13 +171,14 @@ fn cells(stats: &Stats) -> [String; 8] {
 /// Prints the rows. Returns true if standard output still has a reader.
 fn print(arguments: &Arguments, rows: &[Stats]) -> Result<bool, Failure> {
     let text = match arguments.format {
-        Format::Json if arguments.no_stream => format!("{}\n", output::pretty_json(&rows)?),
-        Format::Json => format!("{}\n", output::json_line(&rows)?),
-        Format::Table => table(arguments, rows),
+        StatsFormat::Json if arguments.no_stream => format!("{}\n", output::pretty_json(&rows)?),
+        StatsFormat::Json => format!("{}\n", output::json_line(&rows)?),
+        StatsFormat::OpenMetrics => open_metrics::exposition(rows),
+        StatsFormat::Table => table(arguments, rows),
     };
     let is_read = output::offer_unescaped(&text)?;
     for row in rows {
-        if let (Format::Table, Some(error)) = (arguments.format, &row.guest_error) {
+        if let (StatsFormat::Table, Some(error)) = (arguments.format, &row.guest_error) {
             output::notice(&format!("{}: {error}", row.name));
         }
     }

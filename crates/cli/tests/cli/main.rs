@@ -3,6 +3,7 @@
 mod arguments;
 mod diff;
 mod images;
+mod logs;
 mod native_root;
 mod registries;
 mod root_disk;

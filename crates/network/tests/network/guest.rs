@@ -1,11 +1,15 @@
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use msb_network::{
-    GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, Network, Publish, READY, ServeError, Settings,
+    GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, Network, NetworkEvent, NetworkReport, Publish,
+    READY, ServeError, Settings,
 };
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -21,6 +25,9 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 /// A network, and the VMM's end of its frame socket.
 pub(crate) struct Host {
     served: JoinHandle<Result<(), ServeError>>,
+    pub(crate) reports: Reports,
+    /// The reader of the reports.
+    reading: JoinHandle<()>,
     pub(crate) published: Vec<Publish>,
     pub(crate) link: Link,
 }
@@ -30,7 +37,17 @@ impl Host {
         let (mut guest_end, network_end) = UnixStream::pair().unwrap();
         let network = Network::bind(&settings).unwrap();
         let published = network.published();
-        let served = thread::spawn(move || network.serve(network_end));
+        let (reader, writer) = std::io::pipe().unwrap();
+        let writer = File::from(OwnedFd::from(writer));
+        let served = thread::spawn(move || network.serve(network_end, writer));
+        let reports = Reports::default();
+        let taken = reports.clone();
+        let reading = thread::spawn(move || {
+            for line in BufReader::new(reader).lines() {
+                let report = serde_json::from_str(&line.unwrap()).unwrap();
+                taken.0.lock().unwrap().push(report);
+            }
+        });
         let mut said = [0; READY.len()];
         guest_end.set_read_timeout(Some(TIMEOUT)).unwrap();
         guest_end.read_exact(&mut said).unwrap();
@@ -42,15 +59,34 @@ impl Host {
         };
         Self {
             served,
+            reports,
+            reading,
             published,
             link,
         }
     }
 
-    /// Closes the frame socket, as a VMM does that ends; the network ends with it.
-    pub(crate) fn end(self) {
+    /// Closes the frame socket, as a VMM does that ends; the network ends with it. Returns what it reported.
+    pub(crate) fn end(self) -> Vec<NetworkReport> {
         drop(self.link);
         self.served.join().unwrap().unwrap();
+        self.reading.join().unwrap();
+        self.reports.0.lock().unwrap().clone()
+    }
+}
+
+/// The reports of a network so far. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Reports(Arc<Mutex<Vec<NetworkReport>>>);
+
+impl Reports {
+    /// Returns a value once the end of a flow is reported.
+    pub(crate) fn of_end(&self) -> Option<()> {
+        let is_end = |report: &NetworkReport| match report {
+            NetworkReport::Record(record) => matches!(record.event, NetworkEvent::Close(_)),
+            NetworkReport::Totals(_) => false,
+        };
+        self.0.lock().unwrap().iter().any(is_end).then_some(())
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod guest;
 mod hostile;
+mod log;
 mod names;
 mod packets;
 mod streams;

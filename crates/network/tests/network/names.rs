@@ -9,12 +9,12 @@ use msb_network::{DefaultPolicy, GATEWAY_ADDRESS, Settings};
 
 use crate::guest::{Host, datagram, read_datagram};
 
-const AT: SocketAddrV4 = SocketAddrV4::new(GATEWAY_ADDRESS, 53);
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+pub(crate) const AT: SocketAddrV4 = SocketAddrV4::new(GATEWAY_ADDRESS, 53);
+pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
 /// Starts a resolver that resolves every name to one address. It reports each query's name and size
 /// in bytes.
-fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
+pub(crate) fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     settings.resolvers = vec![socket.local_addr().unwrap()];
     let (asked, questions) = mpsc::channel();
@@ -39,7 +39,7 @@ fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
     questions
 }
 
-fn ask(host: &mut Host, name: &str, kind: RecordType) -> Message {
+pub(crate) fn ask(host: &mut Host, name: &str, kind: RecordType) -> Message {
     let mut question = Message::query();
     question.metadata.id = 77;
     question.add_query(Query::query(Name::from_ascii(name).unwrap(), kind));

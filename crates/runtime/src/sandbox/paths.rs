@@ -144,6 +144,16 @@ impl SandboxPaths {
         self.written().join("asks.jsonl")
     }
 
+    /// Returns the path of the log of the network.
+    pub fn network_log(&self) -> PathBuf {
+        self.written().join("network.jsonl")
+    }
+
+    /// Returns the path of the counters of the network since the last start.
+    pub fn network_totals(&self) -> PathBuf {
+        self.written().join("network-totals.json")
+    }
+
     /// Returns the path of the exit of the main command.
     pub fn exit(&self) -> PathBuf {
         self.written().join("exit.json")

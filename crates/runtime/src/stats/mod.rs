@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use msb_agent_protocol::v1::StatsReply;
+use msb_machine_records::untrusted_file;
+use msb_network::NetworkTotals;
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -26,6 +28,8 @@ pub struct Stats {
     pub host: HostStats,
     /// The guest's statistics, or on one line the reason that there are none.
     pub guest: Result<GuestStats, String>,
+    /// The counters of the network's process since its start; `None` if the sandbox has no network.
+    pub network: Option<NetworkTotals>,
     /// Space that the writable disk takes on the host, in bytes.
     pub upper_allocated_bytes: u64,
     /// Resources that the machine was started with.
@@ -99,9 +103,16 @@ impl Sandbox {
             // The task does not panic.
             host: host.await.unwrap_or_default(),
             guest,
+            network: self.network_totals(),
             upper_allocated_bytes: self.upper_bytes().unwrap_or(0),
             machine: self.machine_resources().ok_or_else(|| self.starting())?,
         })
+    }
+
+    fn network_totals(&self) -> Option<NetworkTotals> {
+        self.spec.network.as_ref()?;
+        let json = untrusted_file::read(&self.files.network_totals()).ok()??;
+        serde_json::from_slice(&json).ok()
     }
 
     async fn guest_stats(&self) -> Result<GuestStats, String> {

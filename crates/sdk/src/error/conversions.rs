@@ -68,6 +68,7 @@ converted! {
         msb_runtime::KernelError,
         msb_vmm::ChooseError;
     InvalidArgument:
+        msb_machine_records::LogOptionsError,
         msb_runtime::InvalidRule,
         msb_runtime::MountError,
         msb_runtime::RulesFileError,

@@ -32,7 +32,13 @@ from ._async._sandbox_changes import AsyncSandboxChanges
 from ._async._sandbox_commands import AsyncSandboxCommands
 from ._async._sandboxes import AsyncSandboxes
 from ._async._snapshots import AsyncSnapshots
-from ._async._streams import AsyncByteStream, AsyncLogs, AsyncStatsWatch, AsyncTarUpload
+from ._async._streams import (
+    AsyncByteStream,
+    AsyncLogs,
+    AsyncNetworkLog,
+    AsyncStatsWatch,
+    AsyncTarUpload,
+)
 from ._async._transfers import AsyncPull, AsyncPush
 from ._async._volumes import AsyncVolume, AsyncVolumes
 from ._native import VERSION as __version__
@@ -50,7 +56,7 @@ from ._sync._sandbox_changes import SandboxChanges
 from ._sync._sandbox_commands import SandboxCommands
 from ._sync._sandboxes import Sandboxes
 from ._sync._snapshots import Snapshots
-from ._sync._streams import ByteStream, Logs, StatsWatch, TarUpload
+from ._sync._streams import ByteStream, Logs, NetworkLog, StatsWatch, TarUpload
 from ._sync._transfers import Pull, Push
 from ._sync._volumes import Volume, Volumes
 from ._types import (
@@ -82,6 +88,8 @@ from ._types import (
     MarkedChange,
     Mount,
     Network,
+    NetworkRecord,
+    NetworkTotals,
     Output,
     Patch,
     PatchLines,
@@ -175,6 +183,7 @@ __all__ = [
     "AsyncJobs",
     "AsyncLogs",
     "AsyncMsb",
+    "AsyncNetworkLog",
     "AsyncOutputStream",
     "AsyncProcess",
     "AsyncPull",
@@ -241,6 +250,9 @@ __all__ = [
     "MsbWarning",
     "NameTaken",
     "Network",
+    "NetworkLog",
+    "NetworkRecord",
+    "NetworkTotals",
     "NotExecutable",
     "NotFound",
     "NotPaused",

@@ -22,6 +22,7 @@ from msb import (
     Mount,
     Msb,
     Network,
+    NetworkRecord,
     Output,
     Process,
     Pull,
@@ -47,6 +48,7 @@ def synchronous(msb: Msb) -> None:
     assert_type(sandbox.exec(["ls"]).text, str)
     assert_type(sandbox.files.list("/"), list[FileInfo])
     assert_type(sandbox.wait(), Exit)
+    assert_type(iter(sandbox.network_log(denied=True)), Iterator[NetworkRecord])
     with sandbox.spawn(["ls"]) as process:
         assert_type(process, Process)
         assert_type(iter(process), Iterator[Event])

@@ -15,9 +15,9 @@ export interface LogOptions extends CallOptions {
   readonly follow?: boolean | undefined;
   /**
    * The source: the output of the main command, the console of the guest, the messages of the machine's process,
-   * or the questions of the guest as JSON.
+   * or, as lines of JSON, the questions of the guest or the records of its network.
    */
-  readonly source?: "output" | "console" | "machine" | "asks" | undefined;
+  readonly source?: "output" | "console" | "machine" | "asks" | "network" | undefined;
   /** Number of last records to begin with; all if it is absent. */
   readonly tail?: number | undefined;
   /** Only records of this time or later. */
@@ -34,4 +34,105 @@ export interface LogRecord {
   readonly stream: "stdout" | "stderr" | null;
   /** The bytes with the end of the line. */
   readonly data: Uint8Array;
+}
+
+/** The options of the log of a network. */
+export interface NetworkLogOptions extends CallOptions {
+  /** True to wait for new records until the sandbox has ended. */
+  readonly follow?: boolean | undefined;
+  /** True to choose the refusals. */
+  readonly denied?: boolean | undefined;
+  /** Number of last records to begin with; all if it is absent. */
+  readonly tail?: number | undefined;
+  /** Only records of this time or later. */
+  readonly since?: Date | undefined;
+  /** Only records before this time. */
+  readonly until?: Date | undefined;
+}
+
+/**
+ * A record of the log of a sandbox's network. Names are those that the sandbox asked for, and it may ask for any. A later
+ * msb may have other events.
+ */
+export type NetworkRecord = NetworkConnect | NetworkClose | NetworkQuery | NetworkLost;
+
+/** The begin of a flow: of a connection, or of datagrams between two ports. */
+export interface NetworkConnect {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  readonly event: "connect";
+  /** The number of the flow since the machine's start; absent if it is refused. */
+  readonly flow?: number;
+  /** The transport protocol. */
+  readonly proto: "tcp" | "udp";
+  /** The last name that the guest resolved to the address; absent if it resolved none. */
+  readonly name?: string;
+  /** The address that the guest connects to; that of the client if the flow is an inbound one. */
+  readonly address: string;
+  /** The port at that address; the port in the guest if the flow is an inbound one. */
+  readonly port: number;
+  /** The decision. */
+  readonly verdict: "allowed" | "denied";
+  /** The rule that decided; for an inbound flow `published`. */
+  readonly rule: string;
+  /** The option that allows a refused destination; absent if none does. */
+  readonly hint?: string;
+  /** The number of equal events that the record stands for; absent if it is one. */
+  readonly count?: number;
+}
+
+/** The end of a flow. */
+export interface NetworkClose {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  readonly event: "close";
+  /** The number of the flow. */
+  readonly flow: number;
+  /** Bytes that the guest sent. */
+  readonly sent: number;
+  /** Bytes that the guest received. */
+  readonly received: number;
+  /** Time since the begin, in milliseconds. */
+  readonly ms: number;
+  /** The way in which it ended. */
+  readonly end:
+    | "guest"
+    | "peer"
+    | "guest-reset"
+    | "peer-reset"
+    | "refused"
+    | "unreachable"
+    | "timeout"
+    | "idle"
+    | "machine";
+}
+
+/** A DNS query, and its answer. */
+export interface NetworkQuery {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  readonly event: "dns";
+  /** The name that the guest asked for. */
+  readonly name: string;
+  /** The type of the records that it asked for, such as `A`. */
+  readonly type: string;
+  /** The decision. */
+  readonly verdict: "allowed" | "denied";
+  /** The rule that decided. */
+  readonly rule: string;
+  /** The code of the answer, such as `NOERROR` or `NXDOMAIN`. */
+  readonly code: string;
+  /** The option that allows a refused name; absent if none does. */
+  readonly hint?: string;
+  /** The number of equal events that the record stands for; absent if it is one. */
+  readonly count?: number;
+}
+
+/** Events that are not in the log, because there were too many. */
+export interface NetworkLost {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  readonly event: "lost";
+  /** The number of these events. */
+  readonly count: number;
 }

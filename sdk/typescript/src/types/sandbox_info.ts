@@ -66,6 +66,8 @@ export interface Stats {
   readonly upperSizeBytes: number;
   /** The accounting of the host's kernel, which the guest cannot influence. */
   readonly host: HostStats;
+  /** The counters of the network since the start, which the guest cannot forge; `null` without a network. */
+  readonly network: NetworkTotals | null;
   /** The guest's own statistics; `null` if it does not answer. */
   readonly guest: GuestStats | null;
   /** The reason for which the guest has no statistics. */
@@ -80,6 +82,26 @@ export interface HostStats {
   readonly memoryBytes: number;
   /** Number of processes. */
   readonly processes: number;
+}
+
+/** Counters of a sandbox's network since its machine's start. */
+export interface NetworkTotals {
+  /** Connections and flows of datagrams that began, the inbound ones too. */
+  readonly flows: number;
+  /** Those of them that have not ended. */
+  readonly openFlows: number;
+  /** Connections and datagrams to destinations that were refused. */
+  readonly refusedFlows: number;
+  /** Bytes that the guest sent, without headers and DNS queries. */
+  readonly sentBytes: number;
+  /** Bytes that the guest received, without headers and DNS answers. */
+  readonly receivedBytes: number;
+  /** DNS queries that were answered. */
+  readonly queries: number;
+  /** Those of them for a name that is denied. */
+  readonly refusedQueries: number;
+  /** Events that are not in the log, because there were too many. */
+  readonly lostRecords: number;
 }
 
 /** The guest's own statistics since its start. Any of them may be missing or false. */

@@ -222,6 +222,17 @@ async function killDuring(step: Step, stage: Stage): Promise<Result> {
   return outputResult(await call);
 }
 
+/** Follows the log of the network to the refusal of a port. */
+async function networkLog(step: Step, stage: Stage): Promise<Result> {
+  for await (const record of stage.sandbox(step).networkLog({ follow: true, denied: true })) {
+    if (record.event === "connect" && record.port === step["port"]) {
+      const { proto, address, verdict, rule, hint } = record;
+      return { proto, address, verdict, rule, hint };
+    }
+  }
+  throw new Error("the log has ended");
+}
+
 async function httpGet(step: Step, stage: Stage): Promise<Result> {
   const ports = await stage.sandbox(step).ports();
   const port = ports.find(({ guestPort }) => guestPort === step["guest_port"]);
@@ -340,6 +351,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     const source = step["source"] as LogOptions["source"];
     return { data: await collect(stage.sandbox(step).logs({ source })) };
   },
+  network_log: networkLog,
   diff: async (step, stage) => changes(await stage.sandbox(step).diff({ paths: paths(step) })),
   diff_between: async (step, stage) =>
     changes(await stage.msb.diff(step["old"] as string, step["new"] as string, { paths: paths(step) })),

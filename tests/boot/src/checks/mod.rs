@@ -27,6 +27,7 @@ mod merging;
 mod mounts;
 mod native_root;
 mod network;
+mod network_log;
 mod owners;
 mod patches;
 mod pause;
@@ -106,6 +107,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "names are resolved, and denied ones are not",
         network::names,
+    ),
+    (
+        "what goes out is in a log that the guest cannot forge",
+        network_log::recorded,
     ),
     (
         "without a network there is only the loopback",

@@ -15,7 +15,7 @@ const LAB_ADDRESS: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 const SERVE_LIMIT: Duration = Duration::from_secs(120);
 
 /// Connects to the addresses in `argv`, as PROTOCOL:ADDRESS:PORT, and prints each result.
-const REACH: &str = r#"
+pub(super) const REACH: &str = r#"
 import errno, socket, sys, time
 for word in sys.argv[1:]:
     protocol, address, port = word.split(":")
@@ -64,7 +64,7 @@ while True:
     c.close()
 "#;
 
-const RESOLVE: &str = r#"
+pub(super) const RESOLVE: &str = r#"
 import socket, sys
 for name in sys.argv[1:]:
     try:
@@ -87,7 +87,7 @@ fn own_address() -> Result<Ipv4Addr> {
 }
 
 /// Serves echoes of streams and datagrams at the same port of every address of this host.
-fn echoes() -> Result<u16> {
+pub(super) fn echoes() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     let port = listener.local_addr()?.port();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port))?;
@@ -243,8 +243,8 @@ pub(super) fn names(env: &TestEnv) -> Result<()> {
     Ok(())
 }
 
-/// Serves a resolver that knows one address for every name.
-fn resolver() -> Result<SocketAddr> {
+/// Serves a resolver that knows one address for every name, but for those that begin with `missing`.
+pub(super) fn resolver() -> Result<SocketAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let at = socket.local_addr()?;
     thread::spawn(move || {
@@ -258,13 +258,19 @@ fn resolver() -> Result<SocketAddr> {
     Ok(at)
 }
 
-/// Returns the query, then one record: the queried name, A, IN, 60 s, 198.51.100.7.
+/// Returns the query, then one record: the queried name, A, IN, 60 s, 198.51.100.7. For a missing name there is none, and
+/// the code is that of a name that does not exist.
 fn answer(question: &[u8]) -> Option<Vec<u8>> {
     let header = question.first_chunk::<12>()?;
     let name_end = 12 + question[12..].iter().position(|&byte| byte == 0)? + 1;
     let mut answer = header.to_vec();
     answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]);
     answer.extend_from_slice(question.get(12..name_end + 4)?);
+    if question[13..].starts_with(b"missing") {
+        answer[3] = 0x83;
+        answer[7] = 0;
+        return Some(answer);
+    }
     answer.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 198, 51, 100, 7]);
     Some(answer)
 }

@@ -1,8 +1,8 @@
 //! The steps that run commands.
 
 use anyhow::{Context as _, Result};
-use msb_sdk::{Bytes, Event, ExecOptions, Process, Sandbox, Text};
-use serde_json::{Map, Value};
+use msb_sdk::{Bytes, Event, ExecOptions, LogOptions, NetworkEvent, Process, Sandbox, Text};
+use serde_json::{Map, Value, json};
 
 use super::data::bytes;
 use super::expectation::{Field, Fields, plain};
@@ -27,6 +27,27 @@ pub(super) fn argv(step: &Value) -> Result<Vec<Text>> {
         .iter()
         .map(|word| Ok(Text::from(bytes(word)?)))
         .collect()
+}
+
+/// Follows the log of the network to the refusal of a port.
+pub(super) async fn network_log(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {
+    let mut options = LogOptions::default();
+    (options.follow, options.denied) = (true, true);
+    let log = sandbox.network_log(options).await?;
+    while let Some(record) = log.next().await? {
+        if let NetworkEvent::Connect(refused) = record.event
+            && step["port"] == refused.port
+        {
+            return Ok(Fields::from([
+                ("proto", plain(refused.proto.to_string())),
+                ("address", plain(refused.address.to_string())),
+                ("verdict", plain(json!(refused.verdict))),
+                ("rule", plain(refused.rule)),
+                ("hint", plain(json!(refused.hint))),
+            ]));
+        }
+    }
+    Err(StepError::Other(anyhow::anyhow!("the log has ended")))
 }
 
 /// Runs a command and collects its output.

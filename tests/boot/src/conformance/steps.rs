@@ -126,6 +126,7 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "restage" => changes::restage(stage.sandbox(step)?, step).await,
         "commit" => changes::commit(stage.sandbox(step)?, step).await,
         "spawn" => commands::spawn(stage.sandbox(step)?, step).await,
+        "network_log" => commands::network_log(stage.sandbox(step)?, step).await,
         "host_write" | "host_read" => host_file(step),
         "listen" => listen(stage, step).await,
         "http_get" => http::get(stage.sandbox(step)?, step).await,

@@ -1,7 +1,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use questions::{Event, Journal};
+use msb_machine_records::QuestionJournal;
+use questions::Event;
 
 use crate::log::log_line;
 
@@ -14,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct LimitedJournal {
     /// `None` if it cannot be written.
-    journal: Option<Journal>,
+    journal: Option<QuestionJournal>,
     since: Instant,
     count: u32,
     /// True if the last event could not be recorded. The log has one line for all that follow.
@@ -23,7 +24,7 @@ pub(super) struct LimitedJournal {
 
 impl LimitedJournal {
     pub(super) fn open(path: &Path) -> Self {
-        let journal = Journal::open(path);
+        let journal = QuestionJournal::open(path);
         if let Err(error) = &journal {
             log_line(&format!("questions are not recorded: {error}"));
         }

@@ -1,8 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use msb_machine_records::untrusted_file;
-use questions::{NUMBER_MAX, Records};
+use msb_machine_records::{QuestionRecords, untrusted_file};
+use questions::NUMBER_MAX;
 
 /// The first block of numbers that is reserved, and the largest. A block is twice as large as the one before, so that
 /// few questions leave a small gap at the next start, and many make the disk write seldom.
@@ -35,7 +35,7 @@ impl Numbers {
     /// Returns the numbers that were not given out before. The files are untrusted: a guest may have taken the
     /// process over that wrote them. Without a number at `path` those in `journal` are passed over.
     pub(super) fn open(path: PathBuf, journal: &Path) -> Self {
-        let last = || Records::open(journal).and_then(Records::last_id);
+        let last = || QuestionRecords::open(journal).and_then(QuestionRecords::last_id);
         // Without both the sandbox has asked nothing.
         let next = read(&path).unwrap_or_else(|| last().unwrap_or(0) + 1);
         Self {

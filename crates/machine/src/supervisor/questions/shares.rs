@@ -80,7 +80,8 @@ impl ShareQuestions {
 #[cfg(test)]
 mod tests {
     use msb_agent_protocol::v1::{AnswerKind, AnswerQuestionRequest};
-    use questions::{End, Event, Records};
+    use msb_machine_records::QuestionRecords;
+    use questions::{End, Event};
 
     use super::*;
 
@@ -127,7 +128,7 @@ mod tests {
 
         fn ends(&self) -> Vec<(Kind, End)> {
             let path = self.directory.path().join("asks.jsonl");
-            let mut records = Records::open(&path).expect("opened");
+            let mut records = QuestionRecords::open(&path).expect("opened");
             let mut ends = Vec::new();
             while let Some(record) = records.next_record().expect("read") {
                 if let Event::Ended { question, end } = record.event {

@@ -2,7 +2,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use msb_agent_protocol::v1::{Asked, question_event};
-use questions::{DELIVERY_TIMEOUT, OPEN_MAX, Records};
+use msb_machine_records::QuestionRecords;
+use questions::{DELIVERY_TIMEOUT, OPEN_MAX};
 use tokio_stream::Stream as _;
 
 use super::journal::RECORDS_MAX;
@@ -73,7 +74,7 @@ impl Bench {
 
     fn records(&self) -> Vec<Event> {
         let path = self.directory.path().join("asks.jsonl");
-        let mut records = Records::open(&path).expect("opened");
+        let mut records = QuestionRecords::open(&path).expect("opened");
         let next = || records.next_record().expect("read");
         std::iter::from_fn(next)
             .map(|record| record.event)

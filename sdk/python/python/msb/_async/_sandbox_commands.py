@@ -9,7 +9,7 @@ from .._types import Output, Stats, TerminalSize, Ulimit
 from .._values import Duration, Size, Text, decode
 from ._bridge import Opening, call, opening
 from ._process import AsyncProcess
-from ._streams import AsyncLogs, AsyncStatsWatch
+from ._streams import AsyncLogs, AsyncNetworkLog, AsyncStatsWatch
 
 
 class AsyncSandboxCommands:
@@ -141,12 +141,14 @@ class AsyncSandboxCommands:
         self,
         *,
         follow: bool = False,
-        source: Literal["output", "console", "machine", "asks"] = "output",
+        source: Literal["output", "console", "machine", "asks", "network"] = "output",
         tail: int | None = None,
         since_s: float | None = None,
         until_s: float | None = None,
     ) -> AsyncLogs:
         """Returns the log of the main command's output, or of the guest's console or the machine.
+
+        `"asks"` and `"network"` are lines of JSON; `network_log` returns values instead.
 
         `follow=True` waits for more until the sandbox ends, and `tail` is the number of the last records to begin
         with. `since_s` and `until_s` are seconds since the epoch.
@@ -159,6 +161,29 @@ class AsyncSandboxCommands:
             "until_ns": None if until_s is None else int(until_s * 1e9),
         }
         return AsyncLogs(self._link, "logs", options)
+
+    def network_log(
+        self,
+        *,
+        follow: bool = False,
+        denied: bool = False,
+        tail: int | None = None,
+        since_s: float | None = None,
+        until_s: float | None = None,
+    ) -> AsyncNetworkLog:
+        """Returns the log of the network: each connection and its end, refusals, and DNS queries.
+
+        `denied=True` chooses the refusals. `follow`, `tail`, `since_s` and `until_s` are those of `logs`. The log is
+        kept when the sandbox stops, and the sandbox cannot change it.
+        """
+        options = {
+            "follow": follow,
+            "denied": denied,
+            "tail": tail,
+            "since_ns": None if since_s is None else int(since_s * 1e9),
+            "until_ns": None if until_s is None else int(until_s * 1e9),
+        }
+        return AsyncNetworkLog(self._link, "network_log", options)
 
     async def stats(self) -> Stats:
         """Returns the statistics of the running sandbox. Raises `NotRunning`."""

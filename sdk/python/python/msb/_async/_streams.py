@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from .. import _core
 from .._core import Link, Reply
-from .._types import Copied, LogRecord, Stats
+from .._types import Copied, LogRecord, NetworkRecord, Stats
 from .._values import decode
 from ._bridge import call
 from ._scope import AsyncScope
@@ -59,6 +59,13 @@ class AsyncLogs(_AsyncStream[LogRecord]):
             data=reply.content[0],
             time_s=None if time_ns is None else time_ns / 1e9,
         )
+
+
+class AsyncNetworkLog(_AsyncStream[NetworkRecord]):
+    """The records of the log of a network. Iterating over it reads them."""
+
+    def _read(self, reply: Reply) -> NetworkRecord:
+        return decode(NetworkRecord, reply.value)
 
 
 class AsyncStatsWatch(_AsyncStream[Stats]):

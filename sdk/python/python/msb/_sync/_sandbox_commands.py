@@ -10,7 +10,7 @@ from .._types import Output, Stats, TerminalSize, Ulimit
 from .._values import Duration, Size, Text, decode
 from ._bridge import call, opening
 from ._process import Process
-from ._streams import Logs, StatsWatch
+from ._streams import Logs, NetworkLog, StatsWatch
 
 
 class SandboxCommands:
@@ -142,12 +142,14 @@ class SandboxCommands:
         self,
         *,
         follow: bool = False,
-        source: Literal["output", "console", "machine", "asks"] = "output",
+        source: Literal["output", "console", "machine", "asks", "network"] = "output",
         tail: int | None = None,
         since_s: float | None = None,
         until_s: float | None = None,
     ) -> Logs:
         """Returns the log of the main command's output, or of the guest's console or the machine.
+
+        `"asks"` and `"network"` are lines of JSON; `network_log` returns values instead.
 
         `follow=True` waits for more until the sandbox ends, and `tail` is the number of the last records to begin
         with. `since_s` and `until_s` are seconds since the epoch.
@@ -160,6 +162,29 @@ class SandboxCommands:
             "until_ns": None if until_s is None else int(until_s * 1e9),
         }
         return Logs(self._link, "logs", options)
+
+    def network_log(
+        self,
+        *,
+        follow: bool = False,
+        denied: bool = False,
+        tail: int | None = None,
+        since_s: float | None = None,
+        until_s: float | None = None,
+    ) -> NetworkLog:
+        """Returns the log of the network: each connection and its end, refusals, and DNS queries.
+
+        `denied=True` chooses the refusals. `follow`, `tail`, `since_s` and `until_s` are those of `logs`. The log is
+        kept when the sandbox stops, and the sandbox cannot change it.
+        """
+        options = {
+            "follow": follow,
+            "denied": denied,
+            "tail": tail,
+            "since_ns": None if since_s is None else int(since_s * 1e9),
+            "until_ns": None if until_s is None else int(until_s * 1e9),
+        }
+        return NetworkLog(self._link, "network_log", options)
 
     def stats(self) -> Stats:
         """Returns the statistics of the running sandbox. Raises `NotRunning`."""

@@ -32,13 +32,21 @@ from .image import (
     PushEvent,
     RemovedImage,
 )
-from .log import LogRecord
+from .log import LogRecord, NetworkRecord
 from .mount import Mount, Rule, RuleState
 from .network import Network, Port, Ports
 from .question import Allowed, Question
 from .root_disk import RootDisk
 from .sandbox import SandboxOptions
-from .sandbox_info import GuestStats, HostStats, SandboxInfo, SandboxState, Stats, Stopped
+from .sandbox_info import (
+    GuestStats,
+    HostStats,
+    NetworkTotals,
+    SandboxInfo,
+    SandboxState,
+    Stats,
+    Stopped,
+)
 from .snapshot import RolledBack, SnapshotInfo, VerifiedSnapshot
 from .volume import VolumeInfo
 
@@ -71,6 +79,8 @@ __all__ = [
     "MarkedChange",
     "Mount",
     "Network",
+    "NetworkRecord",
+    "NetworkTotals",
     "Output",
     "Patch",
     "PatchLines",

@@ -21,3 +21,48 @@ class LogRecord:
     def text(self) -> str:
         """The bytes as text; those that are not UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class NetworkRecord:
+    """A record of the log of a sandbox's network. Fields that its event does not have are `None`.
+
+    Names are those that the sandbox asked for, and it may ask for any.
+    """
+
+    time: str
+    """The time, in RFC 3339, with milliseconds."""
+    event: Literal["connect", "close", "dns", "lost"]
+    """The event: a flow begins or is refused, a flow has ended, a name was asked for, or events are not in the log
+    because there were too many. A later msb may have others."""
+    flow: int | None = None
+    """The number of the flow since the machine's start; `None` if it is refused."""
+    proto: Literal["tcp", "udp"] | None = None
+    """The transport protocol."""
+    name: str | None = None
+    """The name that was asked for, or the last one that the guest resolved to the address."""
+    type: str | None = None
+    """The type of the records that were asked for, such as `A`."""
+    address: str | None = None
+    """The address that the guest connects to; that of the client if the flow is an inbound one."""
+    port: int | None = None
+    """The port at that address; the port in the guest if the flow is an inbound one."""
+    verdict: Literal["allowed", "denied"] | None = None
+    """The decision."""
+    rule: str | None = None
+    """The rule that decided; for an inbound flow `published`."""
+    code: str | None = None
+    """The code of a DNS answer, such as `NOERROR` or `NXDOMAIN`."""
+    hint: str | None = None
+    """The option that allows what is refused; `None` if none does."""
+    sent: int | None = None
+    """Bytes that the guest sent."""
+    received: int | None = None
+    """Bytes that the guest received."""
+    ms: int | None = None
+    """Time since the begin of the flow, in milliseconds."""
+    end: str | None = None
+    """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle` or
+    `machine`."""
+    count: int = 1
+    """The number of equal events that the record stands for."""

@@ -110,6 +110,28 @@ class GuestStats:
 
 
 @dataclass(frozen=True)
+class NetworkTotals:
+    """Counters of a sandbox's network since its machine's start."""
+
+    flows: int = 0
+    """Connections and flows of datagrams that began, the inbound ones too."""
+    open_flows: int = 0
+    """Those of them that have not ended."""
+    refused_flows: int = 0
+    """Connections and datagrams to destinations that were refused."""
+    sent_bytes: int = 0
+    """Bytes that the guest sent, without headers and DNS queries."""
+    received_bytes: int = 0
+    """Bytes that the guest received, without headers and DNS answers."""
+    queries: int = 0
+    """DNS queries that were answered."""
+    refused_queries: int = 0
+    """Those of them for a name that is denied."""
+    lost_records: int = 0
+    """Events that are not in the log, because there were too many."""
+
+
+@dataclass(frozen=True)
 class Stats:
     """One reading of the statistics of a running sandbox."""
 
@@ -127,6 +149,8 @@ class Stats:
     """The size of the writable disk, in bytes."""
     host: HostStats = field(default_factory=HostStats)
     """What the processes of the sandbox use on the host."""
+    network: NetworkTotals | None = None
+    """The counters of the network since the start, which the guest cannot forge; `None` without a network."""
     guest: GuestStats | None = None
     """The guest's own statistics; `None` if it did not answer."""
     guest_error: str | None = None

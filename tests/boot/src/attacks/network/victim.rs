@@ -1,5 +1,5 @@
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -57,8 +57,13 @@ impl Victim {
             .read_exact(&mut said)
             .context("the network does not get ready")?;
         ensure!(said == READY, "the network said {said:?}");
-        let report = victim.process.stdout.take().context("no standard output")?;
-        victim.published = serde_json::from_reader(report)?;
+        let reports = victim.process.stdout.take().context("no standard output")?;
+        let mut reports = BufReader::new(reports);
+        let mut published = String::new();
+        reports.read_line(&mut published)?;
+        victim.published = serde_json::from_str(&published)?;
+        // The records of its log, until it ends.
+        std::thread::spawn(move || io::copy(&mut reports, &mut io::sink()));
         victim.idle_kib = victim.memory_kib("VmRSS")?;
         Ok((victim, Guest::new(guest_end)?))
     }

@@ -1,5 +1,9 @@
+use fs_err as fs;
+use questions::{Answer, End, Kind, NUMBER_MAX, Question, SUBJECT_MAX_BYTES, Verdict};
+
 use super::*;
-use crate::{Answer, End, Kind, Question, Records, Verdict};
+use crate::json_lines::older;
+use crate::question_records::QuestionRecords;
 
 fn question(id: u64, reason: &str) -> Question {
     let question = Question::new(Kind::Path, "/work/a\n\u{1b}[2J", reason).expect("one");
@@ -20,7 +24,7 @@ fn allowed_now(rule: Option<&str>) -> End {
 }
 
 fn all(path: &Path) -> Vec<Event> {
-    let mut records = Records::open(path).expect("opened");
+    let mut records = QuestionRecords::open(path).expect("opened");
     let mut all = Vec::new();
     while let Some(record) = records.next_record().expect("read") {
         all.push(record.event);
@@ -49,7 +53,7 @@ fn a_journal_is_read_as_it_was_written_and_goes_on_after_a_restart() {
         ended(4, "four", End::Interrupted { by: by() }),
     ];
     for event in &events {
-        let mut journal = Journal::open(&path).expect("opened");
+        let mut journal = QuestionJournal::open(&path).expect("opened");
         journal.add(event).expect("written");
     }
     assert_eq!(all(&path), events);
@@ -69,7 +73,7 @@ fn a_journal_is_read_as_it_was_written_and_goes_on_after_a_restart() {
 fn a_journal_is_bounded_and_a_flood_pushes_no_allowed_question_out() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("asks.jsonl");
-    let mut journal = Journal::with_limit(&path, 10_000).expect("opened");
+    let mut journal = QuestionJournal::with_limit(&path, 10_000).expect("opened");
     let first = ended(1, "the tests need it", allowed_now(None));
     journal.add(&first).expect("written");
     for id in 2..200 {
@@ -95,8 +99,8 @@ fn a_journal_is_bounded_and_a_flood_pushes_no_allowed_question_out() {
 fn a_journal_is_followed_over_the_begin_of_new_files() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("asks.jsonl");
-    let mut journal = Journal::with_limit(&path, 2000).expect("opened");
-    let mut records = Records::open(&path).expect("opened");
+    let mut journal = QuestionJournal::with_limit(&path, 2000).expect("opened");
+    let mut records = QuestionRecords::open(&path).expect("opened");
     records.go_on();
     let mut found = Vec::new();
     for id in 1..=200 {
@@ -116,16 +120,16 @@ fn a_journal_is_followed_over_the_begin_of_new_files() {
 fn the_longest_record_is_read() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("asks.jsonl");
-    let long = "\u{1}".repeat(crate::SUBJECT_MAX_BYTES);
+    let long = "\u{1}".repeat(SUBJECT_MAX_BYTES);
     let subject = format!("/{}", &long[1..]);
     let question = Question::new(Kind::Path, &subject, &long).expect("one");
     let question = question.of_process(Some(&long), Some(u32::MAX));
     let answer = Answer::once(Verdict::Allow, &long).with_rule(Some(&long));
     let event = Event::Ended {
-        question: question.numbered(crate::NUMBER_MAX),
+        question: question.numbered(NUMBER_MAX),
         end: End::Answered(answer),
     };
-    let mut journal = Journal::open(&path).expect("opened");
+    let mut journal = QuestionJournal::open(&path).expect("opened");
     journal.add(&event).expect("written");
     assert_eq!(all(&path), [event]);
 }
@@ -138,7 +142,7 @@ fn a_torn_line_takes_no_later_record_with_it() {
         fs::write(torn, "{\"time_ns\":1,\"ev").expect("written");
     }
     let events = [ended(1, "", End::TimedOut), ended(2, "", allowed_now(None))];
-    let mut journal = Journal::open(&path).expect("opened");
+    let mut journal = QuestionJournal::open(&path).expect("opened");
     for event in &events {
         journal.add(event).expect("written");
     }
@@ -149,7 +153,7 @@ fn a_torn_line_takes_no_later_record_with_it() {
 fn a_file_that_could_not_be_begun_is_begun_later() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("asks.jsonl");
-    let mut journal = Journal::with_limit(&path, 200).expect("opened");
+    let mut journal = QuestionJournal::with_limit(&path, 200).expect("opened");
     let event = |id| ended(id, "why", End::TimedOut);
     journal.add(&event(1)).expect("written");
     // There was no more room after the rename.
@@ -172,8 +176,8 @@ fn lines_that_are_no_records_and_files_that_are_none_do_no_harm() {
     assert_eq!(found[0].question().id, 7);
     fs::remove_file(&path).expect("removed");
     std::os::unix::fs::symlink("/etc/passwd", &path).expect("made");
-    assert!(Records::open(&path).is_err());
-    let mut journal = Journal::open(&path).expect("the symlink is replaced");
+    assert!(QuestionRecords::open(&path).is_err());
+    let mut journal = QuestionJournal::open(&path).expect("the symlink is replaced");
     journal
         .add(&Event::Asked(question(1, "")))
         .expect("written");

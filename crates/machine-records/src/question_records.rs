@@ -1,14 +1,28 @@
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::files::allowed;
-use crate::lines::Lines;
-use crate::{NUMBER_MAX, Record};
+use questions::{NUMBER_MAX, Record};
 
-/// The records of a journal, the oldest first. The files are untrusted: a guest may have taken the process
-/// over that writes them. A line that is no record is left out.
+use crate::json_lines::{LineLimits, LineReader};
+
+/// The bounds of the files of a journal. There are four: one for the questions that a client allowed, one for all
+/// others, and for each of them one with the older records.
+pub(crate) const QUESTION_LIMITS: LineLimits = LineLimits {
+    file_bytes: 512 << 10,
+    // A record is shorter, also one of control characters, which JSON writes with six bytes each.
+    line_bytes: 128 << 10,
+};
+
+/// Returns the path of the records of allowed questions, which no other ones push out.
+pub(crate) fn allowed(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".allowed");
+    name.into()
+}
+
+/// The records of a sandbox's questions, the oldest first. A line that is no record is left out.
 #[derive(Debug)]
-pub struct Records {
+pub struct QuestionRecords {
     allowed: Source,
     others: Source,
 }
@@ -16,12 +30,12 @@ pub struct Records {
 /// The records of one kind.
 #[derive(Debug)]
 struct Source {
-    lines: Lines,
+    reader: LineReader,
     /// The record that comes next, if it was read already.
     next: Option<Record>,
 }
 
-impl Records {
+impl QuestionRecords {
     /// Opens the journal at `path`, which need not exist. The records have an end, also if others are
     /// written meanwhile.
     ///
@@ -36,14 +50,13 @@ impl Records {
 
     /// Follows the journal from now on.
     pub const fn go_on(&mut self) {
-        self.allowed.lines.go_on();
-        self.others.lines.go_on();
+        self.allowed.reader.go_on();
+        self.others.reader.go_on();
     }
 
     /// Returns true if the journal is followed.
-    #[must_use]
     pub const fn goes_on(&self) -> bool {
-        self.others.lines.goes_on()
+        self.others.reader.goes_on()
     }
 
     /// Returns the next record; `None` if there are no more yet.
@@ -82,18 +95,15 @@ impl Records {
 impl Source {
     fn open(path: &Path) -> io::Result<Self> {
         Ok(Self {
-            lines: Lines::open(path)?,
+            reader: LineReader::open(path, QUESTION_LIMITS)?,
             next: None,
         })
     }
 
     /// Reads the next record, unless it was read already, and returns its time; `None` if there is none yet.
     fn next_time_ns(&mut self) -> io::Result<Option<u64>> {
-        while self.next.is_none() {
-            let Some(line) = self.lines.next_line()? else {
-                return Ok(None);
-            };
-            self.next = serde_json::from_slice(&line).ok();
+        if self.next.is_none() {
+            self.next = self.reader.next_record()?;
         }
         Ok(self.next.as_ref().map(|record| record.time_ns))
     }

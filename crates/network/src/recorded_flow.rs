@@ -1,0 +1,126 @@
+use std::net::{IpAddr, SocketAddrV4};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::Protocol;
+use crate::log_record::{FlowEnd, NetworkClose, NetworkConnect, Verdict};
+use crate::recorder::Recorder;
+
+/// The rule of flows that come in at a published port.
+const PUBLISHED: &str = "published";
+
+/// A flow with two records: of its begin, and of its end when this value is dropped.
+#[derive(Debug)]
+pub(crate) struct RecordedFlow {
+    pub(crate) traffic: Traffic,
+    recorder: Recorder,
+    flow: u64,
+    /// True if the log has the begin.
+    is_begun: bool,
+    began: Instant,
+    end: FlowEnd,
+}
+
+/// The bytes of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    /// `None` for flows between the guest and the gateway.
+    recorder: Option<Recorder>,
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl RecordedFlow {
+    /// Records a flow that the guest opens.
+    pub(crate) fn outbound(
+        recorder: &Recorder,
+        protocol: Protocol,
+        address: SocketAddrV4,
+        rule: String,
+    ) -> Self {
+        let name = recorder.name_of(*address.ip());
+        let remote = ((*address.ip()).into(), address.port());
+        let connect = connect(protocol, remote, rule);
+        Self::begin(recorder, NetworkConnect { name, ..connect })
+    }
+
+    /// Records a flow that a peer opens to a published port of the guest.
+    pub(crate) fn inbound(
+        recorder: &Recorder,
+        protocol: Protocol,
+        peer: IpAddr,
+        guest_port: u16,
+    ) -> Self {
+        let connect = connect(protocol, (peer, guest_port), PUBLISHED.to_owned());
+        Self::begin(recorder, connect)
+    }
+
+    fn begin(recorder: &Recorder, connect: NetworkConnect) -> Self {
+        let (flow, is_begun) = recorder.begin(connect);
+        Self {
+            traffic: Traffic {
+                recorder: Some(recorder.clone()),
+                ..Traffic::default()
+            },
+            recorder: recorder.clone(),
+            flow,
+            is_begun,
+            began: Instant::now(),
+            // Nothing else drops a flow without its end.
+            end: FlowEnd::Machine,
+        }
+    }
+
+    /// Records the end of the flow.
+    pub(crate) fn end(mut self, end: FlowEnd) {
+        self.end = end;
+    }
+}
+
+impl Drop for RecordedFlow {
+    fn drop(&mut self) {
+        let ms = self.began.elapsed().as_millis();
+        let close = NetworkClose {
+            flow: self.flow,
+            sent: self.traffic.sent.load(Ordering::Relaxed),
+            received: self.traffic.received.load(Ordering::Relaxed),
+            ms: ms.try_into().unwrap_or(u64::MAX),
+            end: self.end,
+        };
+        self.recorder.end(close, self.is_begun);
+    }
+}
+
+impl Traffic {
+    /// Counts bytes that the guest sent.
+    pub(crate) fn add_sent(&self, bytes: usize) {
+        let bytes = bytes.try_into().unwrap_or(u64::MAX);
+        self.sent.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(recorder) = &self.recorder {
+            recorder.count(bytes, 0);
+        }
+    }
+
+    /// Counts bytes that the guest received.
+    pub(crate) fn add_received(&self, bytes: usize) {
+        let bytes = bytes.try_into().unwrap_or(u64::MAX);
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(recorder) = &self.recorder {
+            recorder.count(0, bytes);
+        }
+    }
+}
+
+fn connect(protocol: Protocol, (address, port): (IpAddr, u16), rule: String) -> NetworkConnect {
+    NetworkConnect {
+        flow: None,
+        proto: protocol,
+        name: None,
+        address,
+        port,
+        verdict: Verdict::Allowed,
+        rule,
+        hint: None,
+        count: 1,
+    }
+}
