@@ -244,7 +244,7 @@ fn recorded(env: &TestEnv) -> Result<()> {
     for part in [
         "asks for /work/.env: the tests need it",
         "allowed by msb asks",
-        ", and /id_rsa=allow",
+        ", and /work/id_rsa=allow",
         "denied: no client listens",
         "asks for /work/key.pem",
         "denied by msb asks",
