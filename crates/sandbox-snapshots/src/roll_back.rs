@@ -39,7 +39,7 @@ pub enum RollBackRunning {
     /// The guest did not do its part, or the machine has ended. The sandbox is to be stopped if it still
     /// runs, and then to be rolled back.
     Stop {
-        /// The rollback, if the disk as it was before is kept: [`Sandbox::end_roll_back`] makes it.
+        /// The rollback, if the disk as it was before is kept: [`SandboxSnapshots::end_roll_back`](crate::SandboxSnapshots::end_roll_back) makes it.
         begun: Option<RolledBack>,
         /// The reason.
         reason: ClientError,

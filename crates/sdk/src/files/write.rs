@@ -19,9 +19,9 @@ impl Files {
     /// Creates or replaces a file. Readers see the old content or the new one, never a part.
     ///
     /// # Errors
-    /// [`PathNotFound`](ErrorKind::PathNotFound) if the directory does not exist,
-    /// [`PermissionDenied`](ErrorKind::PermissionDenied),
-    /// [`OutOfSpace`](ErrorKind::OutOfSpace), [`NotRunning`](ErrorKind::NotRunning).
+    /// [`PathNotFound`](crate::ErrorKind::PathNotFound) if the directory does not exist,
+    /// [`PermissionDenied`](crate::ErrorKind::PermissionDenied),
+    /// [`OutOfSpace`](crate::ErrorKind::OutOfSpace), [`NotRunning`](crate::ErrorKind::NotRunning).
     pub fn write(&self, path: impl Into<Text>, content: impl Into<Bytes>) -> Operation<()> {
         self.write_with(path, content, WriteOptions::default())
     }
