@@ -41,9 +41,10 @@ impl Sandbox {
             source,
         };
         let _change = ChangeLock::take(&self.files).map_err(io_error)?;
-        let Some(_lock) = self.lock().map_err(io_error)? else {
+        let Some(lock) = self.lock().map_err(io_error)? else {
             return Err(RenameError::Running { name: old_name });
         };
+        self.remove_unfinished(&lock);
         // Another process may have changed the description since the sandbox was found.
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         if spec.name == name {
@@ -89,7 +90,10 @@ mod tests {
         let home = Home::new(root.path());
         let mut seen_before = made(&home);
         found(&home).update(CHANGES).expect("changed");
+        let left = seen_before.files.directory.join(".new-left");
+        fs_err::write(&left, "of a rename that was killed").expect("written");
         seen_before.rename(&home, "new").expect("renamed");
+        assert!(!left.exists());
         assert_eq!(seen_before.spec.cpus, 3);
         let now = found(&home).spec;
         assert_eq!((now.name.as_str(), now.cpus), ("new", 3));

@@ -89,7 +89,11 @@ impl Sandbox {
         };
         // The locks prevent another change, a start and a removal meanwhile.
         let _change = ChangeLock::take(&self.files).map_err(io_error)?;
-        let _lock = self.lock().map_err(io_error)?;
+        let lock = self.lock().map_err(io_error)?;
+        if let Some(lock) = &lock {
+            // A change that was killed has left some.
+            self.remove_unfinished(lock);
+        }
         let mut spec = Spec::read(&self.files.directory).map_err(io_error)?;
         change(&mut spec)?;
         record::write(&self.files, &spec).map_err(io_error)?;
@@ -190,7 +194,14 @@ mod tests {
         let target: Target = "/work".parse().expect("a target");
         let rule = || "a=allow".parse::<path_rules::Rule>().expect("a rule");
         sandbox.update(changes).expect("changed");
+        let left = sandbox.files.directory.join(".new-left");
+        fs::write(&left, "half a description").expect("written");
+        let reading = sandbox.read_lock().expect("looked").expect("free");
         seen_before.keep_rule(&target, rule()).expect("kept");
+        assert!(left.exists(), "a process may be writing it");
+        drop(reading);
+        seen_before.keep_rule(&target, rule()).expect("kept");
+        assert!(!left.exists());
         assert_eq!(seen_before.spec.cpus, 3);
         fs::remove_file(sandbox.files.upper()).expect("removed");
         let refused = sandbox.keep_rule(&target, rule()).expect_err("removed");
