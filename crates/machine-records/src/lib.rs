@@ -8,6 +8,7 @@
 mod exit;
 pub mod json_lines;
 mod log;
+mod log_options;
 mod log_record;
 mod output_log;
 mod question_journal;
@@ -17,7 +18,8 @@ mod timeline;
 pub mod untrusted_file;
 
 pub use exit::{EndReason, Exit};
-pub use log::{Log, LogBatch, LogOptions, LogOptionsError, LogSource};
+pub use log::{Log, LogBatch};
+pub use log_options::{LogOptions, LogOptionsError, LogSource};
 pub use log_record::{LogRecord, LogStream};
 pub use output_log::{LogReader, LogWriter};
 pub use question_journal::QuestionJournal;

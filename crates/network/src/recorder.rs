@@ -3,9 +3,9 @@
 //! They are written to a pipe that never waits: the process that serves a hostile guest keeps no log, and whoever reads
 //! the pipe cannot stop it. The number of records is bounded, and what is left out is counted.
 
-use std::collections::HashMap;
+mod state;
+
 use std::fs::File;
-use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,18 +19,13 @@ use tokio::time::sleep;
 use crate::Protocol;
 use crate::decision::{Decision, Reason};
 use crate::log_record::{
-    NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, NetworkReport,
-    NetworkTotals, Verdict,
+    NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, NetworkReport, Verdict,
 };
 use crate::name::DomainName;
-use crate::refusals::{Refusals, Refused};
-use crate::resolved::Resolved;
+use crate::refusals::Refused;
 use crate::window::{SPAN, Window};
+use state::{Key, State};
 
-/// The most records of flows within a second, and the most others. With the one that counts what is left out, they are
-/// fewer than 256. Apart from each other, so that refusals without end hide no connection.
-const FLOW_RECORDS_MAX: u32 = 160;
-const OTHER_RECORDS_MAX: u32 = 90;
 /// The longest name in a record, in bytes. One with bytes that are not printable is longer in text than on the wire.
 const NAME_MAX_BYTES: usize = 255;
 
@@ -46,41 +41,10 @@ struct Shared {
     is_changed: AtomicBool,
 }
 
-#[derive(Debug)]
-struct State {
-    pipe: File,
-    flows: Window,
-    others: Window,
-    /// The events of this second that equal ones may follow, each with their number.
-    repeats: HashMap<Key, (NetworkEvent, u64)>,
-    totals: NetworkTotals,
-    /// The part of the lost records that the log counts already.
-    lost_reported: u64,
-    refusals: Refusals,
-    resolved: Resolved,
-}
-
-/// Equal events have the same key.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Refusal(Protocol, SocketAddrV4),
-    Query(String, RecordType, ResponseCode),
-}
-
 impl Recorder {
     /// Returns a recorder that writes to a pipe, which must not block.
     pub(crate) fn new(pipe: File) -> Self {
-        let now = Instant::now();
-        let state = State {
-            pipe,
-            flows: Window::new(FLOW_RECORDS_MAX, now),
-            others: Window::new(OTHER_RECORDS_MAX, now),
-            repeats: HashMap::new(),
-            totals: NetworkTotals::default(),
-            lost_reported: 0,
-            refusals: Refusals::default(),
-            resolved: Resolved::default(),
-        };
+        let state = State::new(pipe, Instant::now());
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             changed: Notify::new(),
@@ -255,52 +219,6 @@ impl Recorder {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    /// Returns true for an event that an equal one preceded within this second. It is counted.
-    fn repeats(&mut self, key: &Key) -> bool {
-        let Some((_, count)) = self.repeats.get_mut(key) else {
-            return false;
-        };
-        *count += 1;
-        true
-    }
-
-    /// Adds an event that equal ones may follow.
-    fn add_first(&mut self, key: Key, event: NetworkEvent) {
-        self.repeats.insert(key, (event.clone(), 0));
-        self.add(event, 1);
-    }
-
-    /// Adds an event of a flow. Returns false if it is lost.
-    fn add_of_flow(&mut self, event: NetworkEvent) -> bool {
-        if self.flows.admits(Instant::now()) {
-            return self.add(event, 1);
-        }
-        self.totals.lost_records += 1;
-        false
-    }
-
-    /// Adds an event that stands for `count` ones. Returns false if they are lost.
-    fn add(&mut self, event: NetworkEvent, count: u64) -> bool {
-        let is_written = self.write(&NetworkReport::Record(NetworkRecord::now(event)));
-        if !is_written {
-            self.totals.lost_records += count;
-        }
-        is_written
-    }
-
-    /// Writes a line to the pipe. Returns false if there is no room, or no reader. A pipe takes all of a line of at most
-    /// 4096 bytes, or nothing of it.
-    fn write(&self, report: &NetworkReport) -> bool {
-        let Ok(mut line) = serde_json::to_vec(report) else {
-            return false;
-        };
-        line.push(b'\n');
-        let written = (&self.pipe).write(&line);
-        written.is_ok_and(|written| written == line.len())
     }
 }
 

@@ -50,6 +50,7 @@ mod maintenance;
 mod mount;
 mod names;
 mod network;
+mod network_log;
 mod operation;
 mod program;
 mod questions;
@@ -104,14 +105,15 @@ pub use images::{
 };
 pub use inspect::Inspection;
 pub use jobs::{Job, JobInfo, Jobs};
-pub use logs::{
-    FlowEnd, LogOptions, LogRecord, LogSource, Logs, LogsRequest, NetworkClose, NetworkConnect,
-    NetworkEvent, NetworkLog, NetworkQuery, NetworkRecord, OutputStream, Verdict,
-};
+pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
 pub use names::Names;
 pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
+pub use network_log::{
+    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkLog, NetworkQuery, NetworkRecord,
+    Verdict,
+};
 pub use operation::Operation;
 pub use questions::{Allowed, Answering, Question, QuestionAnswer, QuestionEvent, Questions};
 pub use sandboxes::{

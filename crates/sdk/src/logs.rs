@@ -6,15 +6,12 @@ use std::time::Duration;
 use msb_machine_records::{Log, LogBatch};
 pub use msb_machine_records::{LogOptions, LogRecord, LogSource, LogStream as OutputStream};
 use msb_runtime::Sandbox as StoredSandbox;
-pub use msb_runtime::network::{
-    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, Verdict,
-};
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::operation::blocking;
 use crate::sandboxes::Handle;
-use crate::{Error, ErrorKind, Operation, Sandbox};
+use crate::{Error, ErrorKind, Operation};
 
 /// The interval at which a followed log is read.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -153,52 +150,6 @@ impl Logs {
                 return Ok(None);
             }
         }
-    }
-}
-
-/// The records of the log of a sandbox's network.
-#[derive(Debug)]
-pub struct NetworkLog(Logs);
-
-impl NetworkLog {
-    /// Returns the next record, as [`Logs::next`] does.
-    ///
-    /// # Errors
-    /// If the log cannot be read.
-    pub async fn next(&self) -> Result<Option<NetworkRecord>, Error> {
-        match self.0.next().await? {
-            Some(record) => Ok(Some(serde_json::from_slice(&record.data)?)),
-            None => Ok(None),
-        }
-    }
-}
-
-impl Sandbox {
-    /// Returns the log of the network: each connection and its end, refusals, and DNS queries. The options choose
-    /// records; their source is that of this log.
-    ///
-    /// ```no_run
-    /// use msb_sdk::{LogOptions, NetworkEvent};
-    ///
-    /// # async fn example(sandbox: &msb_sdk::Sandbox) -> Result<(), msb_sdk::Error> {
-    /// let mut options = LogOptions::default();
-    /// options.denied = true;
-    /// let log = sandbox.network_log(options).await?;
-    /// while let Some(record) = log.next().await? {
-    ///     if let NetworkEvent::Connect(refused) = record.event {
-    ///         println!("{}:{} {:?}", refused.address, refused.port, refused.hint);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// If the log cannot be read.
-    pub fn network_log(&self, mut options: LogOptions) -> Operation<NetworkLog> {
-        options.source = LogSource::Network;
-        let logs = self.logs().with(options);
-        Operation::new(async move { logs.await.map(NetworkLog) })
     }
 }
 

@@ -3,6 +3,7 @@ use questions::{Event, Kind, Question, REASON_MAX_BYTES};
 
 use super::*;
 use crate::json_lines::LineWriter;
+use crate::log_options::LogSource;
 use crate::log_record::LogStream;
 use crate::output_log::LogWriter;
 use crate::question_journal::QuestionJournal;
@@ -49,35 +50,6 @@ fn records_of_the_network_are_chosen_by_time_and_verdict() {
         ..LogOptions::default()
     };
     assert_eq!(events(last), ["close"]);
-}
-
-#[test]
-fn a_source_has_only_the_options_that_it_can_follow() {
-    let options = |source| LogOptions {
-        source,
-        ..LogOptions::default()
-    };
-    let dated = LogOptions {
-        since_ns: Some(1),
-        ..options(LogSource::Console)
-    };
-    assert_eq!(dated.check(), Err(LogOptionsError::Times));
-    let job = LogOptions {
-        job: Some(1),
-        ..options(LogSource::Network)
-    };
-    assert_eq!(job.check(), Err(LogOptionsError::Job));
-    let denied = LogOptions {
-        denied: true,
-        ..options(LogSource::Asks)
-    };
-    assert_eq!(denied.check(), Err(LogOptionsError::Denied));
-    let network = LogOptions {
-        since_ns: Some(1),
-        denied: true,
-        ..options(LogSource::Network)
-    };
-    assert_eq!(network.check(), Ok(()));
 }
 
 fn followed(source: LogSource) -> LogOptions {

@@ -3,95 +3,12 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use hickory_proto::op::{Message, Query};
-use hickory_proto::rr::{Name, RecordType};
-use msb_network::{
-    DefaultPolicy, FlowEnd, GATEWAY_ADDRESS, GUEST_ADDRESS, NetworkClose, NetworkConnect,
-    NetworkEvent, NetworkQuery, NetworkReport, NetworkTotals, Protocol, Settings, Verdict,
-};
+use msb_network::{FlowEnd, GATEWAY_ADDRESS, NetworkConnect, Protocol, Settings, Verdict};
 use rustix::net::sockopt::set_socket_linger;
-use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::socket::tcp::State;
-use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpProtocol};
 
-use crate::guest::{Guest, Host, Reports, TIMEOUT, allowing, datagram, ip_frame, read_control};
-use crate::names::{ADDRESS, AT, ask, resolver};
-
-/// The reports of a network that has ended.
-struct Reported {
-    events: Vec<NetworkEvent>,
-    totals: NetworkTotals,
-}
-
-impl Reported {
-    /// Ends the network, and sorts its reports.
-    fn of(host: Host) -> Self {
-        let mut reported = Self {
-            events: Vec::new(),
-            totals: NetworkTotals::default(),
-        };
-        for report in host.end() {
-            match report {
-                NetworkReport::Record(record) => reported.events.push(record.event),
-                NetworkReport::Totals(totals) => reported.totals = totals,
-            }
-        }
-        reported
-    }
-
-    fn connects(&self) -> Vec<&NetworkConnect> {
-        let events = self.events.iter();
-        let connects = events.filter_map(|event| match event {
-            NetworkEvent::Connect(connect) => Some(connect),
-            _ => None,
-        });
-        connects.collect()
-    }
-
-    fn closes(&self) -> Vec<&NetworkClose> {
-        let events = self.events.iter();
-        let closes = events.filter_map(|event| match event {
-            NetworkEvent::Close(close) => Some(close),
-            _ => None,
-        });
-        closes.collect()
-    }
-
-    fn queries(&self) -> Vec<&NetworkQuery> {
-        let events = self.events.iter();
-        let queries = events.filter_map(|event| match event {
-            NetworkEvent::Dns(query) => Some(query),
-            _ => None,
-        });
-        queries.collect()
-    }
-
-    fn lost(&self) -> u64 {
-        let count = |event: &NetworkEvent| match event {
-            NetworkEvent::Lost { count } => *count,
-            _ => 0,
-        };
-        self.events.iter().map(count).sum()
-    }
-}
-
-/// Waits until the network has taken all frames before.
-fn settle(host: &mut Host) {
-    let icmp = Icmpv4Repr::EchoRequest {
-        ident: 1,
-        seq_no: 1,
-        data: b"ping",
-    };
-    let mut bytes = vec![0; icmp.buffer_len()];
-    icmp.emit(
-        &mut Icmpv4Packet::new_unchecked(&mut bytes[..]),
-        &ChecksumCapabilities::default(),
-    );
-    let ping = ip_frame(GUEST_ADDRESS, GATEWAY_ADDRESS, IpProtocol::Icmp, &bytes);
-    host.link.send(&ping);
-    host.link
-        .await_frame(|frame| (read_control(frame)? == (0, 0)).then_some(()));
-}
+use crate::guest::{Guest, Host, Reports, TIMEOUT, allowing, datagram};
+use crate::reported::{Reported, settle};
 
 /// Returns a listener of the host, its address as the guest sees it, and the rule that allows it.
 fn listener() -> (TcpListener, SocketAddrV4, String) {
@@ -246,81 +163,6 @@ fn refusals_without_end_are_lost_and_hide_no_connection() {
     assert_eq!(denied + reported.lost(), FLOOD);
     assert!(reported.lost() > 0);
     assert_eq!(reported.totals.lost_records, reported.lost());
-}
-
-#[test]
-fn queries_have_their_codes_and_give_addresses_their_names() {
-    let mut settings = Settings {
-        deny: vec!["*.evil.example".parse().unwrap()],
-        ..Settings::default()
-    };
-    let questions = resolver(&mut settings);
-    let mut host = Host::new(settings);
-    ask(&mut host, "Files.example.", RecordType::A);
-    ask(&mut host, "files.example.", RecordType::AAAA);
-    ask(&mut host, "www.evil.example.", RecordType::A);
-    ask(&mut host, "files.example.", RecordType::ANY);
-    questions.recv().unwrap();
-    let mut hostile = Message::query();
-    let labels = [&b"a\n\x1b[2J\"$(x)"[..], b"\xff"];
-    let name = Name::from_labels(labels).unwrap();
-    hostile.add_query(Query::query(name, RecordType::from(4000)));
-    host.link
-        .send(&datagram(5300, AT, &hostile.to_vec().unwrap()));
-    let to = SocketAddrV4::new(ADDRESS, 9);
-    host.link.send(&datagram(5000, to, b""));
-    settle(&mut host);
-    let reported = Reported::of(host);
-    let queries: Vec<_> = reported
-        .queries()
-        .iter()
-        .map(|query| {
-            format!(
-                "{} {} {} {}",
-                query.name, query.record_type, query.rule, query.code
-            )
-        })
-        .collect();
-    assert_eq!(
-        queries[..4],
-        [
-            "files.example A outbound NOERROR",
-            "files.example AAAA outbound NOERROR",
-            "www.evil.example A *.evil.example NXDOMAIN",
-            "files.example ANY never REFUSED",
-        ]
-    );
-    let hostile = &queries[4];
-    assert!(hostile.ends_with(" TYPE4000 never REFUSED"), "{hostile}");
-    assert!(
-        hostile.bytes().all(|byte| (b' '..=b'~').contains(&byte)),
-        "{hostile}"
-    );
-    // What a guest chose is not to be pasted.
-    assert!(reported.queries().iter().all(|query| query.hint.is_none()));
-    let connects = reported.connects();
-    assert_eq!(connects[0].name.as_deref(), Some("files.example"));
-    assert_eq!(reported.totals.queries, 5);
-    assert_eq!(reported.totals.refused_queries, 3);
-}
-
-#[test]
-fn a_name_that_is_not_listed_says_what_would_open_it() {
-    let mut host = Host::new(Settings {
-        reach: DefaultPolicy::Listed,
-        ..Settings::default()
-    });
-    ask(&mut host, "files.example.", RecordType::A);
-    let reported = Reported::of(host);
-    let queries = reported.queries();
-    assert_eq!(
-        (queries[0].rule.as_str(), queries[0].verdict),
-        ("listed", Verdict::Denied)
-    );
-    assert_eq!(
-        queries[0].hint.as_deref(),
-        Some("--net-allow files.example")
-    );
 }
 
 #[test]

@@ -6,6 +6,8 @@
 mod guest;
 mod hostile;
 mod log;
+mod log_of_names;
 mod names;
 mod packets;
+mod reported;
 mod streams;

@@ -1,0 +1,101 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write as _;
+use std::net::SocketAddrV4;
+use std::time::Instant;
+
+use hickory_proto::op::ResponseCode;
+use hickory_proto::rr::RecordType;
+
+use crate::Protocol;
+use crate::log_record::{NetworkEvent, NetworkRecord, NetworkReport, NetworkTotals};
+use crate::refusals::Refusals;
+use crate::resolved::Resolved;
+use crate::window::Window;
+
+/// The most records of flows within a second, and the most others. With the one that counts what is left out, they are
+/// fewer than 256. Apart from each other, so that refusals without end hide no connection.
+const FLOW_RECORDS_MAX: u32 = 160;
+const OTHER_RECORDS_MAX: u32 = 90;
+
+/// The records and counters of one network, and the pipe that takes them.
+#[derive(Debug)]
+pub(super) struct State {
+    pipe: File,
+    pub(super) flows: Window,
+    pub(super) others: Window,
+    /// The events of this second that equal ones may follow, each with their number.
+    pub(super) repeats: HashMap<Key, (NetworkEvent, u64)>,
+    pub(super) totals: NetworkTotals,
+    /// The part of the lost records that the log counts already.
+    pub(super) lost_reported: u64,
+    pub(super) refusals: Refusals,
+    pub(super) resolved: Resolved,
+}
+
+/// Equal events have the same key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Key {
+    Refusal(Protocol, SocketAddrV4),
+    Query(String, RecordType, ResponseCode),
+}
+
+impl State {
+    /// Returns the state of a network that has done nothing yet.
+    pub(super) fn new(pipe: File, now: Instant) -> Self {
+        Self {
+            pipe,
+            flows: Window::new(FLOW_RECORDS_MAX, now),
+            others: Window::new(OTHER_RECORDS_MAX, now),
+            repeats: HashMap::new(),
+            totals: NetworkTotals::default(),
+            lost_reported: 0,
+            refusals: Refusals::default(),
+            resolved: Resolved::default(),
+        }
+    }
+
+    /// Returns true for an event that an equal one preceded within this second. It is counted.
+    pub(super) fn repeats(&mut self, key: &Key) -> bool {
+        let Some((_, count)) = self.repeats.get_mut(key) else {
+            return false;
+        };
+        *count += 1;
+        true
+    }
+
+    /// Adds an event that equal ones may follow.
+    pub(super) fn add_first(&mut self, key: Key, event: NetworkEvent) {
+        self.repeats.insert(key, (event.clone(), 0));
+        self.add(event, 1);
+    }
+
+    /// Adds an event of a flow. Returns false if it is lost.
+    pub(super) fn add_of_flow(&mut self, event: NetworkEvent) -> bool {
+        if self.flows.admits(Instant::now()) {
+            return self.add(event, 1);
+        }
+        self.totals.lost_records += 1;
+        false
+    }
+
+    /// Adds an event that stands for `count` ones. Returns false if they are lost.
+    pub(super) fn add(&mut self, event: NetworkEvent, count: u64) -> bool {
+        let is_written = self.write(&NetworkReport::Record(NetworkRecord::now(event)));
+        if !is_written {
+            self.totals.lost_records += count;
+        }
+        is_written
+    }
+
+    /// Writes a line to the pipe. Returns false if there is no room, or no reader. A pipe takes all of a line of at most
+    /// 4096 bytes, or nothing of it.
+    pub(super) fn write(&self, report: &NetworkReport) -> bool {
+        let Ok(mut line) = serde_json::to_vec(report) else {
+            return false;
+        };
+        line.push(b'\n');
+        let written = (&self.pipe).write(&line);
+        written.is_ok_and(|written| written == line.len())
+    }
+}
