@@ -60,6 +60,7 @@ export type NetworkRecord = NetworkConnect | NetworkClose | NetworkQuery | Netwo
 export interface NetworkConnect {
   /** The time, in RFC 3339, with milliseconds. */
   readonly time: string;
+  /** The name of this event. */
   readonly event: "connect";
   /** The number of the flow since the machine's start; absent if it is refused. */
   readonly flow?: number;
@@ -85,6 +86,7 @@ export interface NetworkConnect {
 export interface NetworkClose {
   /** The time, in RFC 3339, with milliseconds. */
   readonly time: string;
+  /** The name of this event. */
   readonly event: "close";
   /** The number of the flow. */
   readonly flow: number;
@@ -111,6 +113,7 @@ export interface NetworkClose {
 export interface NetworkQuery {
   /** The time, in RFC 3339, with milliseconds. */
   readonly time: string;
+  /** The name of this event. */
   readonly event: "dns";
   /** The name that the guest asked for. */
   readonly name: string;
@@ -132,6 +135,7 @@ export interface NetworkQuery {
 export interface NetworkLost {
   /** The time, in RFC 3339, with milliseconds. */
   readonly time: string;
+  /** The name of this event. */
   readonly event: "lost";
   /** The number of these events. */
   readonly count: number;
