@@ -9,6 +9,9 @@ pub(crate) const VMM_COMMAND: &str = "__vmm";
 pub(crate) const NETWORK_COMMAND: &str = "__network";
 /// The command that serves a shared directory.
 pub(crate) const SHARE_COMMAND: &str = "__share";
+/// The command that becomes QEMU while the process that runs the machine lives. It keeps the descriptors that it
+/// inherits, which are QEMU's, and clap does not know it.
+pub(crate) const QEMU_COMMAND: &str = "__qemu";
 /// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
 pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
 

@@ -17,6 +17,7 @@ mod mount_options;
 mod option_values;
 mod reminder;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -29,6 +30,13 @@ use msb_terminal::failure::{EXIT_MSB_FAILED, Failure};
 const TIMELINE_VARIABLE: &str = "MSB_TIMELINE";
 
 fn main() -> ExitCode {
+    let mut words = std::env::args_os().skip(1);
+    if words
+        .next()
+        .is_some_and(|word| word == internal::QEMU_COMMAND)
+    {
+        return become_qemu(words);
+    }
     if internal::is_internal(std::env::args_os().skip(1)) {
         // The client that starts such a process may be a library in any program.
         msb_jail::close_inherited_descriptors();
@@ -61,6 +69,13 @@ fn main() -> ExitCode {
             ExitCode::from(failure.exit_code())
         }
     }
+}
+
+/// Becomes QEMU. Returns only if that fails.
+fn become_qemu(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let error = msb_vmm_qemu::become_program(words);
+    Failure::from(anyhow::Error::new(error).context("cannot start QEMU")).print();
+    ExitCode::from(EXIT_MSB_FAILED)
 }
 
 /// Opens the timeline that the environment names, and marks the start of this process in it.

@@ -17,7 +17,8 @@ const SAID_MAX_BYTES: usize = 4096;
 /// Its standard output is the socket for frames; QEMU prints nothing there. It gets no other
 /// descriptors but the sockets of shares and served disks, and the sandbox's lock.
 ///
-/// QEMU starts through `setpriv`, which ties its lifetime to this thread's and then becomes QEMU.
+/// QEMU starts through `setpriv`, which ties its lifetime to this thread's and then becomes QEMU, or before that the
+/// starter, which ends if this process has ended before `setpriv` ran.
 /// It has its own process group, so that a terminal's Ctrl-C reaches the command in the guest and
 /// not the machine.
 pub(crate) fn start(
@@ -33,9 +34,7 @@ pub(crate) fn start(
             source: source.into(),
         })?;
     }
-    Command::new(&programs.setpriv)
-        .args(["--pdeathsig", "KILL"])
-        .arg(&programs.qemu)
+    command(programs, std::process::id())
         .args(arguments)
         .env_clear()
         .process_group(0)
@@ -47,6 +46,18 @@ pub(crate) fn start(
             action: format!("start {}", programs.qemu.display()),
             source,
         })
+}
+
+/// Returns the command that becomes QEMU, which ends with the process `parent`.
+fn command(programs: &Programs, parent: u32) -> Command {
+    let mut command = Command::new(&programs.setpriv);
+    command.args(["--pdeathsig", "KILL"]);
+    if let Some(starter) = &programs.starter {
+        command.arg(&starter.program).args(&starter.arguments);
+        command.arg(parent.to_string());
+    }
+    command.arg(&programs.qemu);
+    command
 }
 
 /// Waits until QEMU ends.
@@ -105,6 +116,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::starter::Starter;
 
     fn sockets() -> (Sockets, UnixStream) {
         let (port, kept) = UnixStream::pair().unwrap();
@@ -125,6 +137,7 @@ mod tests {
         let programs = Programs {
             qemu: "/bin/sh".into(),
             setpriv: "/usr/bin/setpriv".into(),
+            starter: None,
         };
         let (sockets, _kept) = sockets();
         run(&programs, &["-c".into(), script.into()], sockets)
@@ -151,10 +164,31 @@ mod tests {
         let programs = Programs {
             qemu: Path::new("/no/qemu").into(),
             setpriv: "/no/setpriv".into(),
+            starter: None,
         };
         let (sockets, _kept) = sockets();
         let error = run(&programs, &[], sockets).unwrap_err();
         assert_eq!(error.to_string(), "cannot start /no/qemu");
+    }
+
+    #[test]
+    fn the_starter_is_told_its_parent_and_becomes_qemu() {
+        let script = r#"test "$0" = "$PPID" || exit 9; exec "$@""#;
+        let starter = Starter {
+            program: "/bin/sh".into(),
+            arguments: vec!["-c".into(), script.into()],
+        };
+        let programs = Programs {
+            qemu: "/bin/sh".into(),
+            setpriv: "/usr/bin/setpriv".into(),
+            starter: Some(starter),
+        };
+        let arguments: [OsString; 2] = ["-c".into(), "echo it runs >&2; exit 3".into()];
+        let (sockets, _kept) = sockets();
+        let error = run(&programs, &arguments, sockets).unwrap_err();
+        assert_eq!(error.to_string(), "qemu ended with exit status: 3: it runs");
+        let gone = command(&programs, 0).args(&arguments).status().unwrap();
+        assert_eq!(gone.code(), Some(9));
     }
 
     #[test]

@@ -29,10 +29,13 @@ const BESIDE: [&str; 5] = [
     "share/qemu-firmware",
 ];
 
-/// Returns the jail for QEMU: the machine's files, and QEMU's program, libraries and firmware.
+/// Returns the jail for QEMU: the machine's files, the programs that start QEMU, and its program, libraries and
+/// firmware.
 pub(crate) fn for_machine(machine: &Machine, programs: &Programs) -> Result<Jail, RunError> {
+    let starter = programs.starter.iter().map(|starter| &starter.program);
     let jail = machine
         .jail(Calls::Starter)?
+        .with_any(starter, Access::Execute)
         .with(&programs.setpriv, Access::Execute)
         .with(&programs.qemu, Access::Execute)
         .with_any(LOADERS, Access::Execute)

@@ -17,6 +17,7 @@ mod counter;
 mod jail;
 mod option;
 mod program;
+mod starter;
 
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
@@ -29,6 +30,8 @@ use msb_vmm::{
 use crate::arguments::{Accelerator, SocketFds};
 use crate::program::Programs;
 
+pub use crate::starter::{Starter, become_program};
+
 /// The environment variable that names the QEMU program to use.
 pub const QEMU_VARIABLE: &str = "MSB_QEMU";
 
@@ -39,6 +42,7 @@ const NAME: &str = "qemu";
 pub struct Qemu {
     program: Option<OsString>,
     search_path: Option<OsString>,
+    starter: Option<Starter>,
 }
 
 impl Qemu {
@@ -47,6 +51,7 @@ impl Qemu {
         Self {
             program: program.filter(|program| !program.is_empty()),
             search_path: None,
+            starter: None,
         }
     }
 
@@ -54,6 +59,13 @@ impl Qemu {
     #[must_use]
     pub fn in_path(mut self, search_path: Option<OsString>) -> Self {
         self.search_path = search_path;
+        self
+    }
+
+    /// Starts QEMU with this command, which lets no QEMU run whose owner was killed at its start.
+    #[must_use]
+    pub fn started_by(mut self, starter: Starter) -> Self {
+        self.starter = Some(starter);
         self
     }
 
@@ -67,7 +79,11 @@ impl Qemu {
             .search_path
             .clone()
             .or_else(|| std::env::var_os("PATH"));
-        Programs::find(self.program.as_deref(), path.as_deref())
+        let programs = Programs::find(self.program.as_deref(), path.as_deref())?;
+        Ok(Programs {
+            starter: self.starter.clone(),
+            ..programs
+        })
     }
 
     fn found(&self) -> Result<Programs, RunError> {

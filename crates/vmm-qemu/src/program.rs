@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use msb_vmm::{Requirement, Unavailable};
 
+use crate::starter::Starter;
+
 /// The name of the program that emulates this host's architecture.
 const QEMU: &str = if cfg!(target_arch = "aarch64") {
     "qemu-system-aarch64"
@@ -34,6 +36,8 @@ const SETPRIV: &str = "setpriv";
 pub(crate) struct Programs {
     pub(crate) qemu: PathBuf,
     pub(crate) setpriv: PathBuf,
+    /// The command between `setpriv` and QEMU; `None` if `setpriv` runs QEMU.
+    pub(crate) starter: Option<Starter>,
 }
 
 impl Programs {
@@ -60,6 +64,7 @@ impl Programs {
                 "install it (Debian and Fedora: package util-linux)",
                 Requirement::Other,
             )?,
+            starter: None,
         })
     }
 }

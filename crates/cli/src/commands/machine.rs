@@ -1,12 +1,14 @@
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use msb_runtime::{Home, VmmCommand};
 use msb_sdk::{StartOptions, Verify, VmmChoice};
 use msb_vmm::Vmm;
 use msb_vmm_krun::Krun;
-use msb_vmm_qemu::Qemu;
+use msb_vmm_qemu::{Qemu, Starter};
 
+use crate::internal::QEMU_COMMAND;
 use msb_terminal::failure::Failure;
 
 /// The environment variable that selects the VMM.
@@ -73,11 +75,19 @@ pub(crate) struct Backends {
 
 impl Backends {
     /// Returns the VMMs with this QEMU: a path, or a name to look up in these directories.
-    pub(crate) fn new(qemu: Option<OsString>, search_path: Option<OsString>) -> Self {
-        Self {
-            krun: Krun,
-            qemu: Qemu::new(qemu).in_path(search_path),
-        }
+    ///
+    /// # Errors
+    /// If the path of this program, which starts QEMU, is unknown.
+    pub(crate) fn new(
+        qemu: Option<OsString>,
+        search_path: Option<OsString>,
+    ) -> Result<Self, Failure> {
+        let starter = Starter {
+            program: this_path()?,
+            arguments: vec![QEMU_COMMAND.into()],
+        };
+        let qemu = Qemu::new(qemu).in_path(search_path).started_by(starter);
+        Ok(Self { krun: Krun, qemu })
     }
 
     /// Returns all VMMs, in order of preference.
@@ -99,7 +109,12 @@ impl VmmName {
 /// Returns the command line that runs this program with another subcommand. The new process has an
 /// empty environment, so its settings are passed as arguments.
 pub(crate) fn this_program(home: &Home, subcommand: &str) -> Result<VmmCommand, Failure> {
-    let program = std::env::current_exe().context("cannot find the path of this program")?;
+    let program = this_path()?;
     let arguments = vec!["--home".into(), home.root().into(), subcommand.into()];
     Ok(VmmCommand { program, arguments })
+}
+
+fn this_path() -> Result<PathBuf, Failure> {
+    let path = std::env::current_exe().context("cannot find the path of this program");
+    path.map_err(Failure::from)
 }

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let timeline = Timeline::open(arguments.timeline.as_deref())?;
     let (qemu, search_path) = (arguments.qemu.clone(), arguments.search_path.clone());
-    let backends = machine::Backends::new(qemu, search_path);
+    let backends = machine::Backends::new(qemu, search_path)?;
     let backends = backends.all();
     let subject = || format!("sandbox {}", arguments.directory.display());
     if arguments.probe {

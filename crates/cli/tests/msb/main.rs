@@ -4,5 +4,6 @@ mod answers;
 mod completion;
 mod images;
 mod program;
+mod qemu;
 mod removals;
 mod sandboxes;

@@ -19,8 +19,8 @@ pub const UNMOUNT_TIMEOUT: Duration = Duration::from_secs(20);
 /// the VMM process, which ends a guest that does not shut down: only a VMM process that does not
 /// answer is killed from outside.
 const STOP_TIMEOUT: Duration = UNMOUNT_TIMEOUT.saturating_add(Duration::from_secs(5));
-/// The timeout for the host's kernel to end a killed process.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The timeout for the host's kernel to end a killed process, which takes over 5 s on a very busy host.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The shortest and the longest interval in which the lock is looked at while no VMM process can be
 /// watched. The interval doubles each time.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);

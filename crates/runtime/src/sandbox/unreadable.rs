@@ -11,8 +11,8 @@ use super::record::{RecordError, Remains};
 use super::remove::remove_directory;
 use super::{Lock, RemoveError, SandboxPaths};
 
-/// The time for the host's kernel to end a killed process.
-const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time for the host's kernel to end a killed process, as for other sandboxes.
+const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The interval at which its lock is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -10,7 +10,8 @@ use crate::unfinished::Cleanup;
 use crate::{Error, Force, Removal};
 
 /// The time that an ended machine may take to disappear.
-const DISCARD_TIMEOUT: Duration = Duration::from_secs(5);
+// 60 s: what is given up stays, with its name. On a host with two busy processors a killed QEMU can take longer than 5 s.
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time that an owned sandbox has to shut down at the end of its scope.
 // 2 s: an emulated guest with one volume took 0.5 s, and the end of a scope is waited for.
 const ORDERLY_TIMEOUT: Duration = Duration::from_secs(2);
