@@ -22,7 +22,7 @@ async fn main() -> Result<(), msb_sdk::Error> {
         .await?;
     let slow = sandbox
         .shell("echo so far; sleep 60")
-        .timeout(Duration::from_secs(2))
+        .timeout(Duration::from_secs(5))
         .await;
     if let Err(error) = slow
         && error.kind() == ErrorKind::CommandTimeout

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import msb
     from steps import Result, Stage, Step
 
-CALL_TIMEOUT_S = 20
+CALL_TIMEOUT_S = 60
 """The time within which each listener hears of a question."""
 
 

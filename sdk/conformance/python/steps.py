@@ -131,7 +131,7 @@ def _shell(step: Step, stage: Stage) -> Result:
 
 def _poll_shell(step: Step, stage: Stage) -> Result:
     expected = data(step["expect"]["stdout"])
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while True:
         output = stage.sandbox(step).shell(step["text"])
         if output.stdout == expected or time.monotonic() > deadline:
@@ -283,7 +283,7 @@ def _network_log(step: Step, stage: Stage) -> Result:
 
 def _http_get(step: Step, stage: Stage) -> Result:
     (port,) = [port for port in stage.sandbox(step).ports if port.guest_port == step["guest_port"]]
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while True:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port.host_port}{step['path']}") as got:

@@ -15,7 +15,7 @@ LIMITS: SandboxOptions = {
 def main() -> None:
     with Msb() as msb, msb.sandboxes.run("python:3-slim", **LIMITS) as sandbox:
         try:
-            sandbox.shell("echo started; sleep 60", timeout=2)
+            sandbox.shell("echo started; sleep 60", timeout=5)
         except CommandTimeout as error:
             print(error.code, error.stdout)
         try:

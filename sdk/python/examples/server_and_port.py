@@ -9,7 +9,7 @@ SERVER = ["python3", "-m", "http.server", "8000", "--directory", "/srv"]
 
 
 def get(url: str) -> str:
-    for _attempt in range(100):
+    for _attempt in range(600):
         try:
             with urllib.request.urlopen(url, timeout=5) as response:
                 return str(response.read().decode())

@@ -28,7 +28,7 @@ def count(short: int, long: int) -> int:
     return long if IS_LONG else short
 
 
-def eventually(condition: Callable[[], bool], timeout_s: float) -> bool:
+def eventually(condition: Callable[[], bool], timeout_s: float = 60) -> bool:
     """Returns true once the condition holds; false if it does not within the time."""
     deadline = time.monotonic() + timeout_s
     while not condition():
@@ -152,7 +152,7 @@ def with_async(
     return run
 
 
-def guest_pid(sandbox: Sandbox, path: str, timeout_s: float = 10) -> int:
+def guest_pid(sandbox: Sandbox, path: str, timeout_s: float = 60) -> int:
     """Returns the process id that a command writes to a file of the guest, and waits for it."""
     text = ""
 

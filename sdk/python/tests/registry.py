@@ -60,10 +60,13 @@ class Registry:
         #: Layers that are sent only once the event is set.
         self.held: set[str] = set()
         self.release = threading.Event()
+        #: Digests of blobs, and references of manifests, that were asked for.
+        self.asked: set[str] = set()
         self.name = ""
 
     def answer(self, path: str) -> tuple[int, str, bytes]:
         kind, _, reference = path.rpartition("/")
+        self.asked.add(reference)
         if path.rstrip("/") == "/v2":
             return 200, "application/json", b"{}"
         if kind.endswith("/manifests") and reference in {"latest", digest(self.manifest)}:

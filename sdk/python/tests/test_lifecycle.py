@@ -74,12 +74,12 @@ def test_a_clean_up_that_fails_is_told_and_made_up_for(environment, client, tmp_
     variables = {**environment.variables(), "PYTHONWARNINGS": ""}
     variables["PATH"] = f"{tmp_path}:{variables['PATH']}"
     ended = subprocess.run(
-        command, env=variables, capture_output=True, text=True, timeout=60, check=False
+        command, env=variables, capture_output=True, text=True, timeout=300, check=False
     )
     assert (ended.returncode, ended.stdout) == (0, "of the block\n"), ended.stderr
     assert "cannot close sandbox unclean: " in ended.stderr
     # The owner's end makes up for it.
-    assert eventually(lambda: not is_left(client, "unclean"), 5)
+    assert eventually(lambda: not is_left(client, "unclean"))
     assert not (tmp_path / "started").exists()
 
 
@@ -92,7 +92,7 @@ def test_a_forgotten_sandbox_is_removed_with_a_warning(client):
         gc.collect()
     said = [str(warning.message) for warning in caught if warning.category is ResourceWarning]
     assert said == ["sandbox forgotten was not closed; it ends now"]
-    assert eventually(lambda: not is_left(client, "forgotten"), 5)
+    assert eventually(lambda: not is_left(client, "forgotten"))
 
 
 STARTER = """
@@ -100,8 +100,8 @@ import signal, sys, msb
 # A shell that starts the tests in the background has it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 client = msb.Msb()
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     client.sandboxes.run(sys.argv[1], name=sys.argv[2], memory="256M", cpus=1)
 except KeyboardInterrupt:
     print("interrupted", flush=True)
@@ -115,14 +115,12 @@ def test_ctrl_c_during_a_start_leaves_nothing(environment, client):
     )
     assert started.stdout.readline() == "ready\n"
     # The sandbox exists, and its machine has not booted.
-    assert eventually(lambda: is_left(client, "interrupted"), 30)
-    start = time.monotonic()
+    assert eventually(lambda: is_left(client, "interrupted"))
     started.send_signal(signal.SIGINT)
     assert started.stdout.readline() == "interrupted\n"
-    assert time.monotonic() - start < 0.5
-    assert started.wait(10) == 0
+    assert started.wait(60) == 0
     started.stdout.close()
-    assert eventually(lambda: not is_left(client, "interrupted"), 5)
+    assert eventually(lambda: not is_left(client, "interrupted"))
 
 
 def test_the_end_of_the_machine_ends_every_call(environment, client):
@@ -140,7 +138,7 @@ def test_the_end_of_the_machine_ends_every_call(environment, client):
         stream = sandbox.files.read_stream("/tmp/big")
         next(stream)
         calls = {
-            "exec": lambda: sandbox.exec(["sleep", "1000"]),
+            "exec": lambda: sandbox.exec(["sh", "-c", "touch /tmp/runs; exec sleep 1000"]),
             "next": process.next,
             "wait": sandbox.wait,
             "follow": lambda: list(sandbox.logs(follow=True)),
@@ -148,12 +146,13 @@ def test_the_end_of_the_machine_ends_every_call(environment, client):
         threads = [threading.Thread(target=outcome, args=call) for call in calls.items()]
         for thread in threads:
             thread.start()
+        assert eventually(lambda: sandbox.files.exists("/tmp/runs"))
+        # The other calls do not tell that they wait.
         time.sleep(1)
         os.kill(sandbox.inspect().machine_pid, signal.SIGKILL)
-        start = time.monotonic()
         for thread in threads:
-            thread.join(10)
-        assert time.monotonic() - start < 2 + 1
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in threads)
         outcome("read", lambda: stream.read())
         for name in ["exec", "next"]:
             assert isinstance(results[name], errors.SandboxEnded), (name, results[name])
@@ -191,7 +190,7 @@ def test_nothing_is_left_after_many_sandboxes(environment, client):
         with client.sandboxes.run(IMAGE, **SMALL) as sandbox:
             assert sandbox.exec(["true"]).exit_code == 0
     assert eventually(
-        lambda: (processes(), set(os.listdir(environment.home / "sandboxes"))) == before, 5
+        lambda: (processes(), set(os.listdir(environment.home / "sandboxes"))) == before
     )
 
 
@@ -226,7 +225,7 @@ def test_a_killed_owner_takes_its_sandbox_along_though_a_forked_child_lives(envi
         assert not [path for path in held if path.startswith(home)]
         parent.kill()
         parent.wait()
-        assert eventually(lambda: not is_left(client, "owned"), 5)
+        assert eventually(lambda: not is_left(client, "owned"))
         # It was detached.
         kept = client.sandboxes.get("kept")
         assert kept.exec(["true"]).exit_code == 0

@@ -11,7 +11,7 @@ await using sandbox = await msb.sandboxes.run("python:3-slim", {
   maxDurationMs: 600_000,
 });
 try {
-  await sandbox.shell("echo begun; sleep 60", { timeoutMs: 1000 });
+  await sandbox.shell("echo begun; sleep 60", { timeoutMs: 5000 });
 } catch (error) {
   if (!(error instanceof CommandTimeout)) throw error;
   console.log(`${error.code} after: ${Buffer.from(error.stdout).toString()}`);

@@ -48,7 +48,7 @@ describe("conformance", { concurrency: 1 }, () => {
   });
 
   for (const behaviour of data.behaviours) {
-    test(behaviour.id, { timeout: 120_000 }, async () => {
+    test(behaviour.id, { timeout: 600_000 }, async () => {
       reported.add(behaviour.id);
       await check(behaviour, world);
     });

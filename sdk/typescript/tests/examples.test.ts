@@ -42,7 +42,7 @@ const COMPARED: Readonly<Record<string, RegExp>> = {
 
 const DIRECTORY = join(import.meta.dirname ?? ".", "../examples");
 
-describe("examples", { concurrency: 1, timeout: 600_000 }, () => {
+describe("examples", { concurrency: 1, timeout: 1_800_000 }, () => {
   let registry: Registry;
 
   before(async () => {

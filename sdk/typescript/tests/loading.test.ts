@@ -12,18 +12,17 @@ import * as asEsm from "msb-sdk";
 const require = createRequire(import.meta.url);
 const PACKAGE = dirname(require.resolve("msb-sdk/package.json"));
 
-/** Runs a program of Node.js, and returns its end and the time that it took in milliseconds. */
+/** Runs a program of Node.js, and returns its end. */
 function node(program: string, options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}) {
-  const start = performance.now();
   const cwd = options.cwd ?? dirname(dirname(PACKAGE));
   const env = { ...process.env, ...options.env };
   const ended = spawnSync(process.execPath, ["--input-type=commonjs", "--eval", program], {
     cwd,
     env,
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 300_000,
   });
-  return { status: ended.status, stdout: ended.stdout, stderr: ended.stderr, timeMs: performance.now() - start };
+  return { status: ended.status, stdout: ended.stdout, stderr: ended.stderr };
 }
 
 test("import and require give the same classes", () => {

@@ -29,7 +29,7 @@ function run(command: readonly string[], text: string, extension = "mjs"): strin
     const file = join(directory, `program.${extension}`);
     writeFileSync(file, text);
     const [program = "", ...words] = command;
-    const ended = spawnSync(program, [...words, file], { encoding: "utf8", timeout: 120_000 });
+    const ended = spawnSync(program, [...words, file], { encoding: "utf8", timeout: 600_000 });
     assert.equal(ended.status, 0, `${ended.error?.message ?? ""}${ended.stdout}${ended.stderr}`);
     return ended.stdout;
   } finally {

@@ -237,7 +237,7 @@ async function httpGet(step: Step, stage: Stage): Promise<Result> {
   const ports = await stage.sandbox(step).ports();
   const port = ports.find(({ guestPort }) => guestPort === step["guest_port"]);
   assert.ok(port, "the port is not published");
-  const end = Date.now() + 20_000;
+  const end = Date.now() + 60_000;
   for (;;) {
     try {
       const request = get(`http://127.0.0.1:${port.hostPort}${String(step["path"])}`, { agent: false });
@@ -381,7 +381,7 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     }
     const output = await sandbox.exec(["msb-ask", step["path"] as string, step["reason"] as string]);
     // The process goes on with the first answer, whether the others were called by then or not.
-    for (const end = Date.now() + 20_000; asked.length < listeners && Date.now() < end; ) {
+    for (const end = Date.now() + 60_000; asked.length < listeners && Date.now() < end; ) {
       await sleep(50);
     }
     let failed = false;

@@ -28,7 +28,7 @@ export async function openMsb(options: MsbOptions = {}): Promise<Msb> {
 }
 
 /** Waits until a command in the sandbox prints something, for at most `timeoutMs`. */
-export async function eventually(sandbox: Sandbox, text: string, expected: string, timeoutMs = 10_000): Promise<void> {
+export async function eventually(sandbox: Sandbox, text: string, expected: string, timeoutMs = 60_000): Promise<void> {
   const end = Date.now() + timeoutMs;
   for (;;) {
     const output = await sandbox.shell(text);

@@ -17,7 +17,7 @@ use super::expectation::{Fields, plain};
 use super::steps::{StepError, text, word};
 
 /// The time within which each listener hears of a question.
-const CALL_TIMEOUT: Duration = Duration::from_secs(20);
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Compares a sandbox with its image.
 pub(super) async fn of_sandbox(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {

@@ -13,7 +13,7 @@ use super::expectation::{Field, Fields};
 use super::steps::{StepError, word};
 
 /// The time in which the server of a behaviour has to begin to listen.
-const SERVER_TIMEOUT: Duration = Duration::from_secs(20);
+const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Sends a request, and returns the body of the response.
 pub(super) async fn get(sandbox: &Sandbox, step: &Value) -> Result<Fields, StepError> {

@@ -30,7 +30,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 }
 
 /// The time in which a sandbox is removed after its last handle was dropped.
-const REMOVED_TIMEOUT: Duration = Duration::from_secs(5);
+const REMOVED_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The state that all behaviours share.
 struct World {

@@ -20,7 +20,7 @@ use super::expectation::{Field, Fields, plain};
 use super::{changes, commands, http, snapshots};
 
 /// The time in which a condition has to become true.
-const EVENTUALLY_TIMEOUT: Duration = Duration::from_secs(10);
+const EVENTUALLY_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The failure of a step.
