@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Time limit of one command. Under emulation a boot takes seconds.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(180);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A bash that keeps its directory and variables between commands, like a reader's.
 #[derive(Debug)]

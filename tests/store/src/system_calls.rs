@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, anyhow};
 use rustix::process::{Pid, Signal, kill_process_group};
 use test_support::run_through;
 
-const TIME_LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(180);
 
 /// The calls that a disk can answer with an error, without those that only map or close.
 const ON_FILES: &str = "openat,read,pread64,write,pwrite64,lseek,fsync,fdatasync,syncfs,ftruncate,\
@@ -84,7 +84,7 @@ pub(super) struct Traced {
     pub(super) calls: Vec<Call>,
 }
 
-/// Runs a command for at most a minute and records its calls; may inject a fault.
+/// Runs a command for at most three minutes and records its calls; may inject a fault.
 pub(super) fn trace(command: &Command, fault: Option<&Fault>, log: &Path) -> Result<Traced> {
     trace_calls(ON_FILES, command, fault, log)
 }

@@ -140,7 +140,7 @@ impl TestEnv {
         self.guests = Some(Guests {
             home: home(&self.program, &self.kernel, debian)?,
             vmm: settings::vmm(),
-            boot_timeout_s: settings::parsed(settings::BOOT_TIMEOUT_S)?.unwrap_or(60),
+            boot_timeout_s: settings::parsed(settings::BOOT_TIMEOUT_S)?.unwrap_or(120),
             memory_mib: settings::parsed(settings::MEMORY_MIB)?.unwrap_or(512),
             fresh_starts: AtomicU32::new(0),
             _slot: None,

@@ -25,7 +25,7 @@ const REFUSALS: [&str; 2] = ["Input/output error", "Read-only file system"];
 const KEEP: &str = "echo kept > /root/kept; sync";
 
 /// The time that `msb stop -t 1` may take. It has no reason to wait for a disk.
-const STOP_LIMIT: Duration = Duration::from_secs(20);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// A host's disk that is full: who writes is told, the others go on, and with room again all go on from what
 /// they had synced.
@@ -304,7 +304,7 @@ impl HostDisk {
 
     fn unmount(&self) -> Result<()> {
         // A process that is just ending may still have a file open.
-        for _ in 0..100 {
+        for _ in 0..1200 {
             let unmounted = Command::new("umount").arg(&self.directory).output()?;
             if unmounted.status.success() {
                 return Ok(());

@@ -114,7 +114,7 @@ pub(super) fn check_upper(upper: &Path) -> Result<()> {
 /// waits until they do not exist.
 pub(super) fn kill_machine(directory: &Path) -> Result<()> {
     let pattern = directory.display().to_string();
-    for _ in 0..100 {
+    for _ in 0..1200 {
         let found = Command::new("pkill")
             .args(["-KILL", "-f", &pattern])
             .status()?;

@@ -256,7 +256,7 @@ fn await_end(process: u32) -> Result<()> {
         let status = fs::read_to_string(format!("/proc/{process}/status"));
         status.is_ok_and(|status| !status.contains("State:\tZ"))
     };
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while runs() {
         ensure!(Instant::now() < deadline, "process {process} goes on");
         std::thread::sleep(Duration::from_millis(20));

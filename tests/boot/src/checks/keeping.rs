@@ -86,7 +86,7 @@ pub(super) fn jobs_and_idleness(env: &TestEnv) -> Result<()> {
     let line = || {
         let _ = remove(env, NAME);
         env.run_command(
-            &["--no-command", "--name", NAME, "--idle-timeout", "3s"],
+            &["--no-command", "--name", NAME, "--idle-timeout", "8s"],
             &[],
         )
     };
@@ -97,7 +97,7 @@ pub(super) fn jobs_and_idleness(env: &TestEnv) -> Result<()> {
         0,
         "1\n",
     )?;
-    said(&msb(env, &["exec", "-d", NAME, "sleep", "5"])?, 0, "2\n")?;
+    said(&msb(env, &["exec", "-d", NAME, "sleep", "12"])?, 0, "2\n")?;
     let unknown = msb(env, &["exec", "-d", NAME, "no-such-program"])?;
     ensure!(
         describe(&unknown).contains("no-such-program"),
@@ -129,7 +129,7 @@ pub(super) fn jobs_and_idleness(env: &TestEnv) -> Result<()> {
     expect_code(&msb(env, &["kill", "--job", "4", NAME])?, 125)?;
     // The second job keeps the sandbox running for longer than the idle timeout.
     said(&msb(env, &["wait", "--job", "2", NAME])?, 0, "0\n")?;
-    for _ in 0..300 {
+    for _ in 0..600 {
         if state(env)? == "stopped" {
             ended_by(env, "idle-timeout")?;
             return remove(env, NAME);

@@ -32,7 +32,7 @@ const KILLED_AFTER_MS: [u64; 6] = [5, 30, 60, 100, 150, 300];
 /// The number of times that the port is tried: Python needs half a minute on an overloaded host.
 const FETCHED: usize = 1200;
 /// The number of times that the guest is asked, while what a killed client began ends.
-const ASKED: usize = 100;
+const ASKED: usize = 600;
 
 /// Checks that a running sandbox goes back to a snapshot while programs write and its machine stays up, and
 /// that a guest that does not do its part is booted instead.

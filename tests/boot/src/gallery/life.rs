@@ -17,7 +17,7 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(300);
 /// The pause between a service's first answer and its stop. The kernel drops a signal to a process 1 that
 /// has no handler for it yet, and haproxy's master executes itself again after its first worker answers.
-const SETTLING_TIME: Duration = Duration::from_secs(2);
+const SETTLING_TIME: Duration = Duration::from_secs(5);
 /// The time that a service has to stop, in seconds.
 const STOP_TIMEOUT_S: &str = "120";
 /// The time that a service has which docker kills, too.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail, ensure};
 use msb_sdk::{ErrorKind, Event, Sandbox};
 
 /// The time in which a killed command must be gone from the guest.
-const GONE_TIMEOUT: Duration = Duration::from_secs(2);
+const GONE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) async fn check(sandbox: &Sandbox) -> Result<()> {
     streamed(sandbox).await?;

@@ -16,7 +16,7 @@ const WARMING: u32 = 20;
 const STREAM_MIB: usize = 100;
 const MEMORY_MAX_KIB: u64 = 32 << 10;
 /// Idle threads of tokio end after 10 s.
-const RELEASE_TIMEOUT: Duration = Duration::from_secs(20);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Points of a start: before the machine, while it boots, and when it answers.
 const POINTS_MS: [u64; 5] = [1, 50, 200, 500, 1000];
 

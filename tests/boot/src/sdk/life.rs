@@ -9,15 +9,15 @@ use test_support::TestEnv;
 use super::{client, request, started};
 
 /// The time in which a sandbox ends with its owner.
-const OWNED_TIMEOUT: Duration = Duration::from_secs(5);
+const OWNED_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The time in which a call ends with a guest that switches itself off. It contains the start of
 /// Python under emulation, and is shorter than the bound for a silent agent, 120 s.
-const HALTED_TIMEOUT: Duration = Duration::from_secs(60);
+const HALTED_TIMEOUT: Duration = Duration::from_secs(110);
 /// The volume that two sandboxes mount one after the other.
 const VOLUME: &str = "scope";
 /// The time in which a scope ends: 2 s for the guest, and the rest on an overloaded host.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(20);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) async fn check(env: &TestEnv) -> Result<()> {
     let msb = client(env)?;

@@ -104,7 +104,7 @@ fn request(msb: &Msb, env: &TestEnv) -> SandboxRequest {
         .cpus(1)
         .memory(u64::from(env.memory_mib()) << 20)
         .pull(PullPolicy::Never)
-        .boot_timeout(Duration::from_secs(60))
+        .boot_timeout(Duration::from_secs(120))
 }
 
 /// Starts a sandbox, and repeats the start while its guest does not answer.

@@ -1,6 +1,5 @@
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use fs_err as fs;
@@ -21,7 +20,7 @@ pub(super) struct Loader {
     work: PathBuf,
 }
 
-/// The result of a case in msb, with its time and memory.
+/// The result of a case in msb, with its processor time and memory.
 pub(super) struct Ours {
     pub(super) tree: Result<Tree, String>,
     pub(super) seconds: f64,
@@ -54,15 +53,13 @@ impl Loader {
         oci_layout::write(&layout, &layers);
         let report = self.work.join("time");
         let mut load = Command::new("/usr/bin/time");
-        load.args(["-f", "%M", "-o"])
+        load.args(["-f", "%U %S %M", "-o"])
             .arg(&report)
             .arg(&self.msb.program)
             .env("MSB_HOME", &self.msb.home)
             .args(["load", "-q", "-t", IMAGE])
             .arg(&layout);
-        let begun = Instant::now();
         let output = load.output()?;
-        let seconds = begun.elapsed().as_secs_f64();
         let tree = match output.status.code() {
             Some(0) => Ok(self.tree()?),
             Some(125) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
@@ -74,11 +71,13 @@ impl Loader {
             ),
         };
         let report = fs::read_to_string(&report)?;
-        let kib: u64 = report
-            .lines()
-            .last()
-            .and_then(|line| line.trim().parse().ok())
-            .context("no peak memory")?;
+        let mut figures = report.lines().last().unwrap_or_default().split_whitespace();
+        let mut second = || -> Option<f64> { figures.next()?.parse().ok() };
+        let seconds = second().zip(second()).map(|(user, system)| user + system);
+        let kib: Option<u64> = figures.next().and_then(|kib| kib.parse().ok());
+        let (seconds, kib) = seconds
+            .zip(kib)
+            .context("no processor time and no peak memory")?;
         fs::remove_dir_all(&layout)?;
         fs::remove_dir_all(&self.msb.home)?;
         Ok(Ours {

@@ -25,7 +25,7 @@ use loader::Loader;
 pub(crate) use program::{Program, Scratch};
 pub(crate) use tree::Tree;
 
-/// Time that msb may take for one case, in seconds.
+/// Processor time that msb may take for one case, in seconds.
 const CASE_S: f64 = 5.0;
 /// Memory that msb may take for one case, in MiB.
 const CASE_RSS_MIB: u64 = 150;

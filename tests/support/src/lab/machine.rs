@@ -13,7 +13,7 @@ use super::disks::Disks;
 const BEGAN: &[u8] = b"msb-lab: began";
 
 /// The boot takes 2 to 4 s on an idle machine.
-const BOOT_TIMEOUT: Duration = Duration::from_secs(90);
+const BOOT_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// The slowest unpacking of inputs that still counts as progress.
 const UNPACK_BYTES_PER_S: u64 = 2 << 20;

@@ -12,7 +12,7 @@ const GREETING: &[u8] = b"msb guest \r\n\0\0\0\x02";
 const HOST_GREETING_BYTES: usize = 16;
 const PREFACE_BYTES: usize = 24;
 /// The time after which a host that sends nothing has failed.
-const READ_TIMEOUT: Duration = Duration::from_secs(20);
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time after which a host that reads nothing holds the agent back.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 

@@ -35,9 +35,9 @@ const CALLS: usize = 16;
 const FLOOD_TIME: Duration = Duration::from_millis(150);
 const LONG_FLOOD_TIME: Duration = Duration::from_secs(3);
 /// The longest time that a call on a silent agent may take.
-const CALL_MAX: Duration = Duration::from_secs(20);
+const CALL_MAX: Duration = Duration::from_secs(75);
 /// The longest time that the end of a machine with a silent agent may take.
-const END_MAX: Duration = Duration::from_secs(15);
+const END_MAX: Duration = Duration::from_secs(75);
 /// The grace that a stop gives; it is longer than a silent agent may keep its machine.
 const GRACE: Duration = Duration::from_secs(600);
 

@@ -13,7 +13,7 @@ use super::guest::Guest;
 
 /// The message of the process once it is ready, before any frame.
 const READY: [u8; 4] = *b"net\n";
-const TIMEOUT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The process of a sandbox's network without a sandbox; a hostile guest has its frame socket.
 pub(crate) struct Victim {
