@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn the_last_removal_settles() {
         let cleanups = Cleanups::default();
         cleanups.settled().await;

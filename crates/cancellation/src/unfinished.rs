@@ -315,7 +315,7 @@ mod tests {
         assert!(polled.is_err(), "it has ended already");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_dropped_change_is_done_and_the_next_call_waits_for_it() {
         let (unfinished, cleanups) = unfinished();
         let is_done = Arc::new(AtomicBool::new(false));
@@ -337,7 +337,7 @@ mod tests {
         cleanups.settled().await;
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_change_that_is_awaited_is_not_waited_for() {
         let (unfinished, cleanups) = unfinished();
         let mut change = Box::pin(unfinished.change("a", Effect::Slight, async {
@@ -355,7 +355,7 @@ mod tests {
         cleanups.settled().await;
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_dropped_change_that_can_be_undone_is_undone() {
         let (unfinished, _cleanups) = unfinished();
         let (sender, undone) = oneshot::channel();
@@ -373,7 +373,7 @@ mod tests {
         undone.await.expect("undone before the next call");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_change_that_panics_is_over() {
         let (unfinished, _cleanups) = unfinished();
         let mut change = Box::pin(unfinished.change::<()>("a", Effect::Slight, async {

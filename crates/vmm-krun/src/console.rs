@@ -87,7 +87,7 @@ mod tests {
         open(&console).write_all(b"[    0.2] init\n").unwrap();
         drop(console);
         let expected = b"[    0.1] Linux\n[    0.2] init\n";
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while std::fs::read(&log).unwrap() != expected && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }

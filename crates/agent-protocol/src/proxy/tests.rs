@@ -220,7 +220,7 @@ async fn a_silent_agent_ends_the_call() {
     assert_eq!(status(Some(&headers)), (4, "silent".to_owned()));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_agent_that_falls_silent_ends_the_answer() {
     let (_, _, trailers) = passed(async |_| answer([data(b"ab")], false), soon).await;
     assert_eq!(status(trailers.as_ref()), (4, "silent".to_owned()));

@@ -55,11 +55,11 @@ async fn an_archive_goes_whole_or_until_the_guest_has_enough() {
             true
         });
         let put = client.put_archive(PutArchive::default(), pending);
-        let reply = timeout(Duration::from_secs(20), put)
+        let reply = timeout(Duration::from_secs(60), put)
             .await
             .expect("answered");
         assert_eq!(reply.is_ok(), fits, "{reply:?}");
-        let all_sent = timeout(Duration::from_secs(20), sending)
+        let all_sent = timeout(Duration::from_secs(60), sending)
             .await
             .expect("it ends");
         assert_eq!(all_sent.expect("no panic"), fits);

@@ -15,7 +15,7 @@ use crate::mounted::succeed;
 use crate::sample::one_of_each;
 
 /// Time limit for reading any image, however it is damaged.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// An output that discards its text.
 struct Nowhere;

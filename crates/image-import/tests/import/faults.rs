@@ -1,8 +1,6 @@
 //! Registries that fail or send wrong data: there is one clear error, and the store does not
 //! change.
 
-use std::time::{Duration, Instant};
-
 use diagnosis::Diagnose as _;
 use oci_image::Digest;
 use serde_json::json;
@@ -137,12 +135,10 @@ async fn a_busy_registry_is_asked_again_but_not_for_ever() {
         .await
         .expect("pulled");
 
-    let begun = Instant::now();
     let down = Server::new(|_| Answer::new(500, "")).await;
     let line = refused(&down).await;
     assert!(line.contains("answers 500"), "{line}");
     assert_eq!(down.requests().len(), 5);
-    assert!(begun.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test(flavor = "multi_thread")]

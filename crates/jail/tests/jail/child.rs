@@ -241,16 +241,21 @@ fn starter() {
 fn parent_of_one_that_dies_with_it() {
     let bench = TestEnv::new();
     let jail = with_program(bench.jail(Calls::Starter), "/bin/sleep")
-        .with("/usr/bin/setpriv", Access::Execute);
+        .with("/usr/bin/setpriv", Access::Execute)
+        .with("/proc", Access::Read);
     put_on(&jail);
     let child = Command::new("/usr/bin/setpriv")
         .args(["--pdeathsig", "KILL", "/bin/sleep", "600"])
         .spawn()
         .unwrap();
     fs::write(&bench.written, child.id().to_string()).unwrap();
+    // Until setpriv has started sleep. It asks for the signal at the end of its parent before.
+    let name = || fs::read_to_string(format!("/proc/{}/comm", child.id())).unwrap();
+    while name() != "sleep\n" {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     put_on(&Jail::new(Calls::Supervisor).with_signals());
-    // Wait until setpriv has started sleep. Then this thread ends, and its process with it.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    // This thread ends, and its process with it.
 }
 
 #[test]

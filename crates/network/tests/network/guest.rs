@@ -20,7 +20,7 @@ use smoltcp::wire::{
 };
 
 /// A timeout that is longer than any step of these tests.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A network, and the VMM's end of its frame socket.
 pub(crate) struct Host {

@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use fs_err as fs;
 use tempfile::TempDir;
 
@@ -20,7 +18,7 @@ fn helper(script: &str, timeout: Duration) -> (TempDir, CredentialHelper) {
 }
 
 async fn failure(script: &str) -> String {
-    let (_directory, helper) = helper(script, Duration::from_secs(20));
+    let (_directory, helper) = helper(script, Duration::from_secs(60));
     helper.get("a.io").await.expect_err("it fails").to_string()
 }
 
@@ -39,28 +37,27 @@ async fn what_a_failing_helper_says_is_kept_on_one_short_line() {
 #[tokio::test]
 async fn a_helper_without_a_credential_is_no_failure() {
     let script = "echo 'credentials not found in native keychain'; echo noise >&2; exit 1";
-    let (_directory, helper) = helper(script, Duration::from_secs(20));
+    let (_directory, helper) = helper(script, Duration::from_secs(60));
     assert_eq!(helper.get("a.io").await.expect("an answer"), None);
 }
 
 #[tokio::test]
 async fn a_helper_that_hangs_is_killed() {
-    let timeout = Duration::from_millis(300);
+    // 5 s: the script has to have begun, on a busy machine too.
+    let timeout = Duration::from_secs(5);
     let (directory, helper) = helper(
         "echo $$ > \"$0.pid\"; echo asking >&2; exec sleep 600",
         timeout,
     );
-    let start = Instant::now();
     let error = helper.get("a.io").await.expect_err("too late").to_string();
-    assert!(start.elapsed() < Duration::from_secs(60));
     assert!(
-        error.contains("did not answer within 0 s: asking"),
+        error.contains("did not answer within 5 s: asking"),
         "{error}"
     );
     let pid = fs::read_to_string(directory.path().join("helper.pid")).expect("its number");
     let proc = format!("/proc/{}/stat", pid.trim());
     // Tokio reaps the killed process in the background.
-    for _ in 0..200 {
+    for _ in 0..1200 {
         match fs::read_to_string(&proc) {
             Ok(stat) if !stat.contains(") Z ") => {}
             _ => return,

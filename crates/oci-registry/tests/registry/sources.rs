@@ -78,8 +78,8 @@ impl BlobBytes for Slow {
     ) -> Pin<Box<dyn Future<Output = Result<(), ReadError>> + Send>> {
         Box::pin(async move {
             let start = usize::try_from(offset_bytes)?;
-            for part in self.0[start..].chunks(100) {
-                tokio::time::sleep(Duration::from_millis(150)).await;
+            for part in self.0[start..].chunks(200) {
+                tokio::time::sleep(Duration::from_millis(1500)).await;
                 let part = Bytes::copy_from_slice(part);
                 if parts.send(part).await.is_err() {
                     break;
@@ -94,8 +94,8 @@ impl BlobBytes for Slow {
 async fn the_time_of_a_slow_source_is_not_the_registry_s() {
     let target = Target::honest().await;
     let limits = RegistryLimits {
-        idle: Duration::from_millis(100),
-        pace_window: Duration::from_millis(300),
+        idle: Duration::from_millis(1000),
+        pace_window: Duration::from_millis(1000),
         ..quick()
     };
     let destination = target
@@ -141,7 +141,7 @@ impl BlobBytes for Zeros {
 async fn a_source_is_not_read_ahead_of_the_network() {
     let (target, holding) = Target::silent().await;
     let limits = RegistryLimits {
-        idle: Duration::from_millis(300),
+        idle: Duration::from_secs(3),
         attempts: 1,
         ..quick()
     };

@@ -127,7 +127,7 @@ mod tests {
             let home = home.clone();
             std::thread::spawn(move || done.send(sandbox.describe(&home).is_ok()))
         };
-        let limit = std::time::Duration::from_secs(20);
+        let limit = std::time::Duration::from_secs(60);
         assert_eq!(told.recv_timeout(limit), Ok(true));
         drop(guard);
         describing.join().expect("no panic").expect("heard");

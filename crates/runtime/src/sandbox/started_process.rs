@@ -64,7 +64,7 @@ mod tests {
     }
 
     async fn ends(pid: Pid) -> bool {
-        for _ in 0..200 {
+        for _ in 0..6000 {
             // Tokio reaps the dropped process in the background.
             if test_kill_process(pid).is_err() {
                 return true;

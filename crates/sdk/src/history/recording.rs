@@ -267,7 +267,7 @@ mod tests {
         runtime.block_on(async {
             drop(begin());
             // A thread writes the line.
-            for _ in 0..5_000 {
+            for _ in 0..60_000 {
                 if numbers() == [1] {
                     return;
                 }

@@ -7,11 +7,11 @@ use vhost_user_backend::VringT as _;
 
 use super::guest::{Guest, MEMORY_BYTES, QUEUE_SIZE};
 
-/// Returns the device's answer to a notification. Fails if the device is busy for more than 20 s.
+/// Returns the device's answer to a notification. Fails if the device is busy for more than 60 s.
 fn kicked(guest: Guest) -> io::Result<()> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(guest.kick()));
-    let limit = Duration::from_secs(20);
+    let limit = Duration::from_secs(60);
     receiver.recv_timeout(limit).expect("an answer in time")
 }
 

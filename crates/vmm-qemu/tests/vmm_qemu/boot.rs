@@ -243,7 +243,7 @@ fn await_condition(what: &str, mut is_met: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_met() {
         assert!(
-            start.elapsed() < Duration::from_secs(60),
+            start.elapsed() < Duration::from_secs(180),
             "waited too long for {what}"
         );
         thread::sleep(Duration::from_millis(20));

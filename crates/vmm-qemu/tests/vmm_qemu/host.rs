@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A timeout that is longer than any boot of these tests. A machine that hangs fails its test.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 pub(crate) struct Host {
     port: BufReader<UnixStream>,

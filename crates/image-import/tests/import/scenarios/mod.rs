@@ -32,7 +32,7 @@ use crate::support::{TestStore, assert_good, line, quick};
 /// Files of these tests' sample image.
 const FILES: [(&str, u64); 2] = [("first", 60_000), ("second", 6)];
 /// Timeout of a scenario. Scenarios that wait have shorter timeouts.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// Answers a request, given the honest answer and the address of another server.
 type Serve = dyn Fn(&Request, Answer, &str) -> Answer + Send + Sync;

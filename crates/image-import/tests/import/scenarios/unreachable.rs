@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diagnosis::Diagnose as _;
 use image_import::PullOptions;
-use oci_registry::{Proxies, Registries, RegistryLimits, RegistrySettings};
+use oci_registry::{Proxies, Registries, RegistrySettings};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{check_line, sample};
@@ -27,10 +27,6 @@ fn tls(registry: &str) -> PullOptions {
         registries: Registries {
             by_name: BTreeMap::from([(registry.to_owned(), settings)]),
             ..Registries::default()
-        },
-        registry_limits: RegistryLimits {
-            connect: Duration::from_millis(500),
-            ..quick().registry_limits
         },
         ..quick()
     }
@@ -92,13 +88,9 @@ async fn a_refused_connection_is_told_from_a_silent_one() {
         });
     })
     .await;
-    fails(
-        &silent,
-        tls(&silent),
-        "it did not answer in time",
-        "the network",
-    )
-    .await;
+    let mut options = tls(&silent);
+    options.registry_limits.connect = Duration::from_millis(500);
+    fails(&silent, options, "it did not answer in time", "the network").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
