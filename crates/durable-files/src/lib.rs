@@ -3,7 +3,8 @@
 //!
 //! [`publish`] makes a file durable: a temporary file is written and synced, renamed, and its
 //! directory is synced. [`FileState`] says whether a file has changed since it was checked, and [`flock`]
-//! has the locks that end with their holders.
+//! has the locks that end with their holders. [`each_at_once`] waits for the syncs of many files together, and
+//! [`remove_files`] frees the space of files that the host's kernel still keeps.
 //!
 //! A umask removes permissions and never adds any, so new files have at most the modes below. An
 //! existing file keeps its mode. A file that root makes in another user's directory is given to
@@ -12,6 +13,7 @@
 mod allocation;
 mod clock;
 mod directory;
+mod each_at_once;
 mod file;
 mod file_state;
 pub mod flock;
@@ -19,12 +21,14 @@ mod owner;
 mod publish;
 mod randomness;
 mod regular;
+mod removed_files;
 mod socket;
 mod unfinished;
 
 pub use allocation::allocated_bytes;
 pub use clock::{now_ns, now_s};
 pub use directory::{create_directory, directory_of, ensure_directory, temporary_directory};
+pub use each_at_once::each_at_once;
 pub use file::{create, create_new, open_or_create, temporary_file, unnamed_file};
 pub use file_state::{CLOCK_TICK, FileState, time_to_rest};
 pub use publish::{
@@ -33,6 +37,7 @@ pub use publish::{
 };
 pub use randomness::random;
 pub use regular::open_regular;
+pub use removed_files::remove_files;
 pub use socket::bind;
 pub use unfinished::{UnfinishedDirectory, UnfinishedFile, leftovers};
 

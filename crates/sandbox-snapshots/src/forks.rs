@@ -2,14 +2,14 @@
 
 use std::io;
 
-use durable_files::now_s;
+use durable_files::{each_at_once, now_s};
 use fs_err as fs;
 use fstree::Metadata;
 use image_store::StoredImage;
 use msb_network::Publish;
 use msb_runtime::{
     CreateError, CreateOptions, Home, Lock, MountError, Sandbox, SandboxId, Spec, check_names,
-    each_at_once, staged, write_anonymous_volumes,
+    staged, write_anonymous_volumes,
 };
 
 use crate::Origin;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use durable_files::now_s;
+use durable_files::{each_at_once, now_s};
 use fs_err as fs;
 use fstree::Metadata;
 use image_store::StoredImage;
@@ -15,7 +15,6 @@ use super::{
     CreateError, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base, record,
     upper,
 };
-use crate::each_at_once::each_at_once;
 use crate::mounts::{self, Mount, MountError, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};

@@ -1,10 +1,10 @@
 use std::io;
 use std::path::Path;
 
+use durable_files::remove_files;
 use fs_err as fs;
 
 use super::{Lock, RemoveError, Sandbox, SandboxPaths};
-use crate::removed_files::remove_files;
 
 impl Sandbox {
     /// Removes a stopped sandbox and its upper disk, durably.

@@ -6,8 +6,7 @@ use fs_err as fs;
 use super::volume::io_error;
 use super::{Guard, Volume, VolumeConflict, VolumeError, VolumeUse, in_use};
 use crate::Home;
-use crate::removed_files::remove_files;
-use durable_files::random;
+use durable_files::{random, remove_files};
 
 impl Volume {
     /// Removes the volume and its content.

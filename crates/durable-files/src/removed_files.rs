@@ -1,4 +1,4 @@
-//! Disks that are removed so that their space is free at once.
+//! Files that are removed so that their space is free at once.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, fstat, ftruncate, open};
 /// process up to seconds after its end (`landlock_put_ruleset_deferred` in
 /// security/landlock/ruleset.c).
 /// Directories and empty files stay. Errors are ignored: a removal of the whole directory follows.
-pub(crate) fn remove_files(directory: &Path) {
+pub fn remove_files(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_file()) {
             let _ = remove(&entry.path());

@@ -1,3 +1,5 @@
+//! Work on many files that waits for the disk.
+
 use std::panic::resume_unwind;
 use std::thread::scope;
 
