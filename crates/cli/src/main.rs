@@ -13,8 +13,6 @@ mod layer_compression;
 mod limits;
 mod man_pages;
 mod memory_limit;
-mod mount_options;
-mod option_values;
 mod reminder;
 
 use std::ffi::OsString;

@@ -1,4 +1,5 @@
-//! Between a command of msb and its user: output, tables, templates, progress, questions, signals, failures.
+//! Between a command of msb and its user: output, tables, templates, progress, questions, values of options, signals,
+//! failures.
 //!
 //! Everything that a registry or a guest has written is escaped here before a terminal gets it.
 
@@ -8,7 +9,9 @@ pub mod foreign_output;
 mod interrupt_counter;
 mod layer_bars;
 pub mod log_lines;
+pub mod mount_options;
 pub mod open_metrics;
+pub mod option_values;
 pub mod output;
 pub mod password;
 pub mod progress;

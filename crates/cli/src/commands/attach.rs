@@ -4,8 +4,8 @@ use anyhow::Context as _;
 use msb_sdk::{EndReason, Force, Lifetime, Sandbox};
 
 use super::Context;
-use crate::option_values;
 use msb_terminal::failure::{Failure, Outcome, Vanished};
+use msb_terminal::option_values;
 use msb_terminal::output;
 use msb_terminal::streams::{EXIT_INTERRUPTED, EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
 

@@ -182,7 +182,7 @@ fn duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms}ms"),
         1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
-        _ => crate::option_values::Duration(ms / 1_000).to_string(),
+        _ => msb_terminal::option_values::Duration(ms / 1_000).to_string(),
     }
 }
 

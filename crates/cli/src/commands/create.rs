@@ -19,8 +19,8 @@ use super::stopping::StoppingArguments;
 use super::volume::MountArguments;
 use super::{Context, pull};
 use crate::docker::NeedlessOptions;
-use crate::option_values::{Duration, Label, Restart};
 use msb_terminal::failure::{Failure, Interrupted, Outcome};
+use msb_terminal::option_values::{Duration, Label, Restart};
 use msb_terminal::output;
 use msb_terminal::progress::Bars;
 

@@ -3,8 +3,8 @@ use std::time::Duration;
 use super::Context;
 use super::process::ProcessArguments;
 use crate::docker::NeedlessOptions;
-use crate::option_values;
 use msb_terminal::failure::{Outcome, Vanished};
+use msb_terminal::option_values;
 use msb_terminal::output;
 use msb_terminal::streams::{EXIT_KILLED, EXIT_UNREAD, Ending, Joint, join};
 

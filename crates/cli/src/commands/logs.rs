@@ -5,9 +5,9 @@ use jiff::Timestamp;
 use msb_sdk::{LogOptions, LogRecord, LogSource, OutputStream};
 
 use super::Context;
-use crate::option_values::{Moment, Tail};
 use msb_terminal::failure::{Failure, Outcome};
 use msb_terminal::log_lines;
+use msb_terminal::option_values::{Moment, Tail};
 use msb_terminal::output::Format;
 
 // Arguments of `msb logs`.

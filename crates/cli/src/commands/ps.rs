@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::option_values::Label;
 use msb_terminal::failure::{Failure, Outcome, printable};
+use msb_terminal::option_values::Label;
 use msb_terminal::output;
 use msb_terminal::table::{Elastic, Table};
 use msb_terminal::template::{ListingFormat, fields};

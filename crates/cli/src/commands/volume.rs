@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::rules::RuleArguments;
-use crate::mount_options::{MountOption, TmpfsOption, VolumeOption};
-use crate::option_values::Label;
 use msb_terminal::confirm::confirmed;
 use msb_terminal::failure::{Failure, Failures, Outcome};
+use msb_terminal::mount_options::{MountOption, TmpfsOption, VolumeOption};
+use msb_terminal::option_values::Label;
 use msb_terminal::output;
 use msb_terminal::table;
 use msb_terminal::template::{ListingFormat, fields};

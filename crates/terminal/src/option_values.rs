@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A time span in whole seconds, as `90`, `90s` or `2h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Duration(pub(crate) u64);
+pub struct Duration(pub u64);
 
 impl FromStr for Duration {
     type Err = String;
@@ -41,7 +41,7 @@ impl fmt::Display for Duration {
 /// A point in time, in UTC if it has no zone. It is written as `10m` (ago), `2026-11-21`,
 /// `2026-11-21T10:00:00Z` or seconds since the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Moment(pub(crate) Timestamp);
+pub struct Moment(pub Timestamp);
 
 impl FromStr for Moment {
     type Err = String;
@@ -73,7 +73,7 @@ impl FromStr for Moment {
 
 /// The number of last lines that are shown; `None` for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tail(pub(crate) Option<usize>);
+pub struct Tail(pub Option<usize>);
 
 impl FromStr for Tail {
     type Err = String;
@@ -90,9 +90,11 @@ impl FromStr for Tail {
 
 /// A label `KEY=VALUE`, or `KEY` alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Label {
-    pub(crate) key: String,
-    pub(crate) value: Option<String>,
+pub struct Label {
+    /// The text before the first `=`, or all of it.
+    pub key: String,
+    /// The text after the first `=`; `None` if there is none.
+    pub value: Option<String>,
 }
 
 impl FromStr for Label {
@@ -115,7 +117,7 @@ impl FromStr for Label {
 
 /// A restart policy: `no`, `on-failure[:RETRIES]`, `always`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Restart(pub(crate) msb_sdk::Restart);
+pub struct Restart(pub msb_sdk::Restart);
 
 impl FromStr for Restart {
     type Err = String;

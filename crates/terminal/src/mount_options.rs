@@ -5,23 +5,24 @@ use std::str::FromStr;
 
 use msb_runtime::{Mount, Source, Staged, Target, VOLUME_BYTES};
 
-use msb_terminal::output::parse_size;
+use crate::output::parse_size;
 
 /// A value of `-v`: `HOST:GUEST[:ro|staged]`, `NAME:GUEST[:ro]` or `GUEST`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VolumeOption {
-    pub(crate) mount: Mount,
+pub struct VolumeOption {
+    /// The mount that the value describes.
+    pub mount: Mount,
     /// True if the value asks for an SELinux label (`z`, `Z`), which changes nothing.
-    pub(crate) has_label: bool,
+    pub has_label: bool,
 }
 
 /// A value of `--mount`: `type=bind|volume|tmpfs,source=...,target=...,readonly`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MountOption(pub(crate) Mount);
+pub struct MountOption(pub Mount);
 
 /// A value of `--tmpfs`: `GUEST[:size=SIZE,mode=MODE,exec,ro]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TmpfsOption(pub(crate) Mount);
+pub struct TmpfsOption(pub Mount);
 
 impl FromStr for VolumeOption {
     type Err = String;
