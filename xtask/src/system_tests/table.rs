@@ -1,6 +1,13 @@
 use super::Effect::{Choice, CountInstead, Flag, Instead, Name, Path, Value, WithLong, Words};
 use super::{Opt, Tests};
 
+/// Lists options: those that several recipes have, and then an effect and a description for each name.
+macro_rules! options {
+    ([$($shared:expr),*] $($name:literal $effect:expr, $help:literal;)*) => {
+        &[$($shared,)* $(Opt::new($name, $help, $effect),)*]
+    };
+}
+
 const MSB: Opt = Opt::new(
     "msb",
     "An msb, instead of the one that is built",
@@ -19,25 +26,14 @@ const ARCHIVES: Opt = Opt::new(
 );
 
 /// The options of all tests with guests.
-pub(super) const GUEST_OPTIONS: &[Opt] = &[
-    MSB,
-    Opt::new(
-        "image",
-        "An image in the store of MSB_HOME, instead of a Debian with python3",
-        Value("MSB_TEST_IMAGE", None),
-    ),
-    Opt::new("vmm", "qemu or krun", Value("MSB_TEST_VMM", None)),
-    Opt::new(
-        "boot-timeout",
-        "Seconds until a guest's first answer",
-        Value("MSB_TEST_BOOT_TIMEOUT_S", None),
-    ),
-    Opt::new(
-        "memory",
-        "Guest memory, in MiB",
-        Value("MSB_TEST_MEMORY_MIB", None),
-    ),
-];
+pub(super) const GUEST_OPTIONS: &[Opt] = options! {
+    [MSB]
+    "image" Value("MSB_TEST_IMAGE", None),
+        "An image in the store of MSB_HOME, instead of a Debian with python3";
+    "vmm" Value("MSB_TEST_VMM", None), "qemu or krun";
+    "boot-timeout" Value("MSB_TEST_BOOT_TIMEOUT_S", None), "Seconds until a guest's first answer";
+    "memory" Value("MSB_TEST_MEMORY_MIB", None), "Guest memory, in MiB";
+};
 
 const fn count(default: &'static str) -> Opt {
     Opt::new("count", "How often", Value("MSB_TEST_COUNT", Some(default)))
@@ -69,14 +65,12 @@ pub(super) const TESTS: &[Tests] = &[
         "checks",
         ("boot", "checks::"),
         "Check a built msb as its users use it",
-        &[
-            Opt::new(
-                "part",
-                "Those of the machine alone, for a second VMM",
-                Choice(&[("all", "checks::"), ("machine", "checks::machine::")]),
-            ),
-            Opt::new("only", "Only those whose title has these words", Words),
-        ],
+        options! {
+            []
+            "part" Choice(&[("all", "checks::"), ("machine", "checks::machine::")]),
+                "Those of the machine alone, for a second VMM";
+            "only" Words, "Only those whose title has these words";
+        },
     ),
     tests(
         "docker",
@@ -88,25 +82,19 @@ pub(super) const TESTS: &[Tests] = &[
         "attacks",
         ("boot", "attacks::"),
         "Attack a built msb, and fail where something gets through",
-        &[
-            Opt::new(
-                "part",
-                "Which attacks to make",
-                Choice(&[
-                    ("all", "attacks::"),
-                    ("images", "attacks::boot_images"),
-                    ("disks", "attacks::disks"),
-                    ("network", "attacks::network"),
-                    ("agent", "attacks::agent"),
-                    ("users", "attacks::boot_users"),
-                ]),
-            ),
-            Opt::new(
-                "minutes",
-                "How long attacks go on that have no end of their own, for each part",
-                Value("MSB_TEST_MINUTES", Some("1")),
-            ),
-        ],
+        options! {
+            []
+            "part" Choice(&[
+                ("all", "attacks::"),
+                ("images", "attacks::boot_images"),
+                ("disks", "attacks::disks"),
+                ("network", "attacks::network"),
+                ("agent", "attacks::agent"),
+                ("users", "attacks::boot_users"),
+            ]), "Which attacks to make";
+            "minutes" Value("MSB_TEST_MINUTES", Some("1")),
+                "How long attacks go on that have no end of their own, for each part";
+        },
     ),
     tests(
         "kernel-check",
@@ -137,30 +125,24 @@ pub(super) const TESTS: &[Tests] = &[
         ("boot", "suites::boot_"),
         "Run other projects' filesystem suites in a guest: pjdfstest, fsx, git, SQLite under kills, docker \
             and podman, and fsstress and unionmount where they are named",
-        &[
-            Opt::new("only", "Only this suite", Name),
-            Opt::new(
-                "fsstress",
-                "An fsstress (of LTP or of xfstests) that runs in the guest",
-                Path("MSB_TEST_FSSTRESS"),
-            ),
-            Opt::new(
-                "unionmount",
-                "A checkout of unionmount-testsuite",
-                Path("MSB_TEST_UNIONMOUNT"),
-            ),
-            Opt::new(
-                "kills",
-                "How often SQLite's machine is killed, for each journal",
-                Value("MSB_TEST_COUNT", Some("20")),
-            ),
-        ],
+        options! {
+            []
+            "only" Name, "Only this suite";
+            "fsstress" Path("MSB_TEST_FSSTRESS"),
+                "An fsstress (of LTP or of xfstests) that runs in the guest";
+            "unionmount" Path("MSB_TEST_UNIONMOUNT"), "A checkout of unionmount-testsuite";
+            "kills" Value("MSB_TEST_COUNT", Some("20")),
+                "How often SQLite's machine is killed, for each journal";
+        },
     )),
     long(tests(
         "gallery",
         ("boot", "gallery::boot_"),
         "Run images of well-known services: as root and as a user, with a reload, a stop and a new start",
-        &[Opt::new("only", "Only this service", Name)],
+        options! {
+            []
+            "only" Name, "Only this service";
+        },
     )),
     long(tests(
         "lab-checks",
@@ -172,46 +154,26 @@ pub(super) const TESTS: &[Tests] = &[
         "fidelity",
         ("oracle", "fidelity::"),
         "Judge every case of layer semantics against its oracle, natively and in the guest",
-        &[
-            MSB,
-            Opt::new("row", "Only the rows whose identifier begins so", Name),
-            Opt::new(
-                "large",
-                "Judge the large rows too, which take minutes",
-                WithLong(None),
-            ),
-            Opt::new(
-                "record",
-                "Write docs/fidelity.md from this run, large rows included",
-                WithLong(Some("MSB_TEST_RECORD")),
-            ),
-        ],
+        options! {
+            [MSB]
+            "row" Name, "Only the rows whose identifier begins so";
+            "large" WithLong(None), "Judge the large rows too, which take minutes";
+            "record" WithLong(Some("MSB_TEST_RECORD")),
+                "Write docs/fidelity.md from this run, large rows included";
+        },
     ),
     tests(
         "engines",
         ("oracle", "engines::hostile"),
         "Judge hostile layers against what containerd, moby and umoci make of them",
-        &[
-            MSB,
-            Opt::new(
-                "case",
-                "Only cases whose name holds this",
-                Value("MSB_TEST_CASE", None),
-            ),
-            Opt::new(
-                "own",
-                "Leave out the archives of other projects",
-                Flag("MSB_TEST_OWN"),
-            ),
-            ARCHIVES,
-            Opt::new(
-                "sequences",
-                "Judge so many random sequences of layers instead",
-                CountInstead("engines::random"),
-            ),
-            FIRST,
-            Opt::new("verbose", "Print every case", Flag("MSB_TEST_VERBOSE")),
-        ],
+        options! {
+            [MSB, ARCHIVES, FIRST]
+            "case" Value("MSB_TEST_CASE", None), "Only cases whose name holds this";
+            "own" Flag("MSB_TEST_OWN"), "Leave out the archives of other projects";
+            "sequences" CountInstead("engines::random"),
+                "Judge so many random sequences of layers instead";
+            "verbose" Flag("MSB_TEST_VERBOSE"), "Print every case";
+        },
     ),
     tests(
         "guest-changes",
@@ -235,66 +197,39 @@ pub(super) const TESTS: &[Tests] = &[
         "erofs",
         ("oracle", "erofs::every_reader"),
         "Write random trees as EROFS images and compare what every reader sees",
-        &[
-            Opt::new(
-                "trees",
-                "How many random trees",
-                Value("MSB_TEST_COUNT", Some("200")),
-            ),
-            FIRST,
-            Opt::new(
-                "installed",
-                "Only the readers that are installed: no newer erofs-utils, no go-erofs",
-                Flag("MSB_TEST_INSTALLED"),
-            ),
-            Opt::new(
-                "sizes",
-                "Write and mount images at the limits of sizes and counts instead",
-                Instead("erofs::sizes"),
-            ),
-        ],
+        options! {
+            [FIRST]
+            "trees" Value("MSB_TEST_COUNT", Some("200")), "How many random trees";
+            "installed" Flag("MSB_TEST_INSTALLED"),
+                "Only the readers that are installed: no newer erofs-utils, no go-erofs";
+            "sizes" Instead("erofs::sizes"),
+                "Write and mount images at the limits of sizes and counts instead";
+        },
     ),
     tests(
         "ext4",
         ("oracle", "ext4::"),
         "Write ext4 images of many sizes and contents, and let e2fsprogs and the kernel judge them",
-        &[
-            count("40"),
-            FIRST,
-            Opt::new(
-                "used",
-                "How many images to use in the host's kernel, and to crash",
-                Value("MSB_TEST_USED", Some("3")),
-            ),
-            Opt::new(
-                "work",
-                "Where images are written; a file system in memory is the fastest",
-                Path("MSB_TEST_EXT4_DIRECTORY"),
-            ),
-        ],
+        options! {
+            [count("40"), FIRST]
+            "used" Value("MSB_TEST_USED", Some("3")),
+                "How many images to use in the host's kernel, and to crash";
+            "work" Path("MSB_TEST_EXT4_DIRECTORY"),
+                "Where images are written; a file system in memory is the fastest";
+        },
     ),
     tests(
         "stress",
         ("store", "stress::"),
         "Many processes on one store, a part of them killed",
-        &[
-            MSB,
-            Opt::new(
-                "rounds",
-                "Rounds of twenty pulls with kills, removals, prunings and verifications",
-                Value("MSB_TEST_ROUNDS", Some("10")),
-            ),
-            Opt::new(
-                "crowds",
-                "Rounds of 64 pulls of one image",
-                Value("MSB_TEST_CROWDS", Some("3")),
-            ),
-            Opt::new(
-                "kills",
-                "Pulls that are killed, two to eight at once",
-                Value("MSB_TEST_KILLS", Some("1000")),
-            ),
-        ],
+        options! {
+            [MSB]
+            "rounds" Value("MSB_TEST_ROUNDS", Some("10")),
+                "Rounds of twenty pulls with kills, removals, prunings and verifications";
+            "crowds" Value("MSB_TEST_CROWDS", Some("3")), "Rounds of 64 pulls of one image";
+            "kills" Value("MSB_TEST_KILLS", Some("1000")),
+                "Pulls that are killed, two to eight at once";
+        },
     ),
     tests(
         "kills",
@@ -330,34 +265,17 @@ pub(super) const TESTS: &[Tests] = &[
         "powercut",
         ("store", "power_cuts::"),
         "Cut the power at many points of a recording of msb's writes, and judge what is left",
-        &[
-            MSB,
-            Opt::new(
-                "points",
-                "How many power cuts",
-                Value("MSB_TEST_COUNT", Some("1000")),
-            ),
-            Opt::new(
-                "filesystem",
-                "What the store lies on: ext4, xfs or btrfs",
-                Value("MSB_TEST_FILESYSTEM", None),
-            ),
-            Opt::new(
-                "seed",
-                "Where the cuts are and what they take follows from this and the recording [default: the \
-                    time]",
-                Value("MSB_TEST_SEED", None),
-            ),
-            Opt::new(
-                "again",
-                "Use the last run's recordings instead of making new ones",
-                Flag("MSB_TEST_AGAIN"),
-            ),
-            Opt::new(
-                "only",
-                "Only the cut of this number, which is printed in full",
-                Value("MSB_TEST_ONLY", None),
-            ),
-        ],
+        options! {
+            [MSB]
+            "points" Value("MSB_TEST_COUNT", Some("1000")), "How many power cuts";
+            "filesystem" Value("MSB_TEST_FILESYSTEM", None),
+                "What the store lies on: ext4, xfs or btrfs";
+            "seed" Value("MSB_TEST_SEED", None),
+                "Where the cuts are and what they take follows from this and the recording [default: the time]";
+            "again" Flag("MSB_TEST_AGAIN"),
+                "Use the last run's recordings instead of making new ones";
+            "only" Value("MSB_TEST_ONLY", None),
+                "Only the cut of this number, which is printed in full";
+        },
     ),
 ];
