@@ -25,6 +25,9 @@ const LEAVES_MAX: usize = 64;
 /// The time after which a leaf certificate is made anew. Its validity is longer.
 const LEAF_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// A label that stands for any: no constraint of a single host has it by chance.
+const ANY_LABEL: &str = "msb-any-host";
+
 /// The certificate authority of one sandbox, which is valid for the hosts of its secrets only.
 ///
 /// Its name is derived from its key: a certificate is checked against the key when both are loaded.
@@ -151,7 +154,7 @@ impl Authority {
     pub(crate) fn covers(&self, host: &HostPattern) -> bool {
         let subtree = host.permitted_subtree();
         let name = if subtree.starts_with('.') {
-            format!("a{subtree}")
+            format!("{ANY_LABEL}{subtree}")
         } else {
             subtree
         };

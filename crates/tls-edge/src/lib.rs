@@ -5,20 +5,20 @@
 //! certificate that the [`Roots`] trust, and the placeholder of a request is replaced where it is a whole
 //! credential. Nothing else of a request is changed, and an answer that holds the value does not reach the guest.
 //!
-//! | Module | Is |
-//! |---|---|
-//! | [`authority`] | the certificate authority of a sandbox, and its leaf certificates |
-//! | [`roots`] | the authorities that a host's certificate is verified against |
-//! | [`values`] | the values of the secrets: held, missing, expired, removed |
-//! | [`settings`] | the names and ports whose TLS is ended, and the rules of their requests |
-//! | [`place`] | the placeholder of a request, replaced by the value: pure |
-//! | [`reflect`] | the search of an answer for the value: pure |
-//! | [`event`] | what the log of the network records of it |
-//! | [`edge`] | all of these for one sandbox |
-//! | [`hello`], [`serve`], [`forward`], [`body`], [`upgrade`] | one connection: its hello, both handshakes, its requests, their bodies, its change of protocol |
-//! | [`limits`], [`refusal`] | the bounds of a connection, and the answers that msb itself gives |
+//! ```text
+//! guest ── hello ─┬─ serve: both handshakes ── forward: each request ── place ── host
+//!                 └─ another name: passed on                      └── reflect ── guest
+//! ```
+//!
+//! [`Edge`] is the end of TLS for one sandbox. [`EdgeSettings`] name the hosts, [`Values`] hold what the placeholders
+//! stand for, and an [`EdgeEvent`] tells of each request and of each value that was withheld.
+//!
+//! **Limits.** What a guest or a host sends is bounded in memory and in time. A value that a host returns in another
+//! form than as it is, in base64 or percent-encoded, reaches the guest, and so does what the host answers with its
+//! help.
 
 #![forbid(unsafe_code)]
+#![warn(clippy::as_conversions)]
 
 mod authority;
 mod body;
@@ -35,6 +35,9 @@ mod serve;
 mod settings;
 mod upgrade;
 mod values;
+
+#[cfg(test)]
+mod fixtures;
 
 pub use authority::{Authority, AuthorityError};
 pub use edge::{Edge, EdgeError};

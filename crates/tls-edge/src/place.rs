@@ -162,7 +162,7 @@ fn of_header<'a>(name: &'a str, placeholder: &str, headers: &HeaderMap) -> Vec<S
     };
     let is_authorization = name == AUTHORIZATION.as_str();
     if let Some(before) = value.as_bytes().strip_suffix(placeholder.as_bytes())
-        && (before.is_empty() || is_authorization && is_scheme(before))
+        && (before.is_empty() || (is_authorization && is_scheme(before)))
     {
         let before = before.len();
         return vec![Spot::Header { name, before }];
@@ -208,7 +208,7 @@ fn put(spot: Spot<'_>, value: &str, request: &mut Parts) -> Result<(), &'static 
     match spot {
         Spot::Header { name, before } => {
             let header = request.headers.get_mut(name).ok_or("a header")?;
-            let mut text = Zeroizing::new(Vec::with_capacity(before + value.len()));
+            let mut text = Zeroizing::new(Vec::<u8>::with_capacity(before + value.len()));
             text.extend(header.as_bytes().iter().take(before));
             text.extend_from_slice(value.as_bytes());
             *header = secret_header(&text).ok_or("a header")?;

@@ -7,7 +7,7 @@ mod needle;
 
 use std::sync::Arc;
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use msb_secrets::SecretName;
 use zeroize::Zeroizing;
@@ -149,7 +149,7 @@ impl Scan {
         let (of_old, of_new) = (passed.min(old), passed.saturating_sub(old));
         let mut out = BytesMut::with_capacity(passed);
         out.extend(self.held.drain(..of_old));
-        out.put_slice(&bytes.slice(..of_new));
+        out.extend_from_slice(&bytes.slice(..of_new));
         self.held.extend_from_slice(&bytes.slice(of_new..));
         out.freeze()
     }

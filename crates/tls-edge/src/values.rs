@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use msb_secrets::{SecretName, SecretState, SecretValue};
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+use msb_secrets::{SecretName, SecretState, SecretValue, ValueState};
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -91,7 +92,7 @@ impl Values {
         }))
     }
 
-    /// Sets the value of a secret, until a time if one is given. The next request has it.
+    /// Sets the value of a secret, for a time if one is given. The next request has it.
     ///
     /// # Errors
     ///
@@ -100,8 +101,9 @@ impl Values {
         &self,
         name: &SecretName,
         value: SecretValue,
-        until: Option<SystemTime>,
+        lifetime: Option<Duration>,
     ) -> Result<(), NoSuchSecret> {
+        let until = lifetime.and_then(|lifetime| SystemTime::now().checked_add(lifetime));
         let value = Arc::new(HeldValue::new(name.clone(), value));
         self.put(name, Slot::Held { value, until })
     }
@@ -132,14 +134,14 @@ impl Values {
         let mut slots = self.slots();
         let states = slots.iter_mut().map(|(name, slot)| {
             let state = match slot.at(now) {
-                Ok(_) => "held",
-                Err(Absence::Missing) => "missing",
-                Err(Absence::Expired) => "expired",
-                Err(Absence::Removed) => "removed",
+                Ok(_) => ValueState::Held,
+                Err(Absence::Missing) => ValueState::Missing,
+                Err(Absence::Expired) => ValueState::Expired,
+                Err(Absence::Removed) => ValueState::Removed,
             };
             SecretState {
                 name: name.clone(),
-                state: state.to_owned(),
+                state,
             }
         });
         states.collect()
@@ -213,6 +215,22 @@ pub enum NoValue {
         /// The name of the secret.
         name: SecretName,
     },
+}
+
+impl Diagnose for NoSuchSecret {
+    fn diagnosis(&self) -> Diagnosis {
+        Diagnosis::new(ErrorKind::NotFound).detail("secret", self.name.to_string())
+    }
+}
+
+impl Diagnose for NoValue {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Missing { name } | Self::Expired { name } | Self::Removed { name } => {
+                Diagnosis::new(ErrorKind::NotFound).detail("secret", name.to_string())
+            }
+        }
+    }
 }
 
 #[cfg(test)]

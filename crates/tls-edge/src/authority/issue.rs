@@ -43,7 +43,8 @@ pub(super) fn issuer(key: KeyPair) -> Result<Issuer<'static, KeyPair>, Error> {
     Ok(Issuer::new(authority_params(&key)?, key))
 }
 
-fn authority_params(key: &KeyPair) -> Result<CertificateParams, Error> {
+/// Returns the parameters of the authority with a key, without constraints.
+pub(super) fn authority_params(key: &KeyPair) -> Result<CertificateParams, Error> {
     let mut params = new_params(AUTHORITY)?;
     let mut name = String::from("msb sandbox ");
     for byte in params.key_identifier(key).iter().take(NAME_BYTES) {

@@ -74,6 +74,12 @@ impl Needle {
             .unwrap_or(0)
     }
 
+    /// Returns the text.
+    #[cfg(test)]
+    pub(super) fn text(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// Returns true if a text holds the needle.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
         memmem::find(text, &self.bytes).is_some()
@@ -124,7 +130,7 @@ impl Needle {
 fn base64_forms(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
     let mut forms = Vec::new();
     for offset in 0..3 {
-        let mut bytes = Zeroizing::new(vec![0; offset]);
+        let mut bytes = Zeroizing::new(vec![0_u8; offset]);
         bytes.extend_from_slice(value);
         // A character has 6 bits: those that it shares with a byte before or after the value are not the value's.
         let first = (offset * 8).div_ceil(6);
