@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 24] = [
+pub(super) const MAP: [Row; 25] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -83,6 +83,7 @@ pub(super) const MAP: [Row; 24] = [
             "msb-cancellation",
         ],
     ),
+    row("secrets", &["msb-secrets"]),
     row("text", &["terminal-text"]),
     row("errors", &["diagnosis"]),
 ];
@@ -127,6 +128,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "msb-runtime",
             "msb-sandbox-model",
             "msb-sandbox-snapshots",
+            "msb-secrets",
             "msb-vmm",
             "nbd-server",
             "oci-image",
