@@ -33,7 +33,6 @@ const ANY_LABEL: &str = "msb-any-host";
 /// Its name is derived from its key: a certificate is checked against the key when both are loaded.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    certificate: CertificateDer<'static>,
     certificate_pem: String,
     /// The authority as a client that trusts it sees it.
     roots: RootCertStore,
@@ -67,7 +66,7 @@ impl Authority {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let certificate = issue::authority(hosts, &key)?;
         let pem = certificate.pem();
-        Self::of(key, certificate.into(), pem)
+        Self::of(key, &certificate.into(), pem)
     }
 
     /// Loads an authority from its certificate and its key, both in PEM.
@@ -80,15 +79,15 @@ impl Authority {
             .map_err(|_| AuthorityError::Key)?;
         let certificate = CertificateDer::from_pem_slice(certificate_pem.as_bytes())
             .map_err(|_| AuthorityError::Certificate)?;
-        Self::of(key, certificate, certificate_pem.to_owned())
+        Self::of(key, &certificate, certificate_pem.to_owned())
     }
 
     fn of(
         key: KeyPair,
-        certificate: CertificateDer<'static>,
+        certificate: &CertificateDer<'_>,
         certificate_pem: String,
     ) -> Result<Self, AuthorityError> {
-        let roots = roots_of(&certificate)?;
+        let roots = roots_of(certificate)?;
         // The authority that a new certificate of the key would have.
         let own = roots_of(&issue::authority(&[], &key)?.into())?;
         check(anchor(&roots)?, anchor(&own)?)?;
@@ -99,7 +98,6 @@ impl Authority {
             .map_err(AuthorityError::Tls)?;
         Ok(Self {
             issuer,
-            certificate,
             certificate_pem,
             roots,
             leaf_key,
@@ -166,13 +164,8 @@ impl Authority {
         let leaf = ParsedCertificate::try_from(&leaf).map_err(AuthorityError::Tls)?;
         let algorithms = ring::default_provider().signature_verification_algorithms;
         let now = UnixTime::now();
-        let verified = verify_server_cert_signed_by_trust_anchor(
-            &leaf,
-            &self.roots,
-            &[],
-            now,
-            algorithms.all,
-        );
+        let verified =
+            verify_server_cert_signed_by_trust_anchor(&leaf, &self.roots, &[], now, algorithms.all);
         Ok(verified.is_ok())
     }
 }
@@ -216,7 +209,9 @@ pub enum AuthorityError {
     #[error("the certificate of the sandbox's certificate authority is not a certificate in PEM")]
     Certificate,
     /// The certificate is not that of the key.
-    #[error("the certificate and the key of the sandbox's certificate authority do not belong together")]
+    #[error(
+        "the certificate and the key of the sandbox's certificate authority do not belong together"
+    )]
     OtherKey,
     /// The authority is valid for all hosts.
     #[error("the certificate authority of the sandbox is valid for all hosts")]
@@ -232,10 +227,10 @@ pub enum AuthorityError {
 impl Diagnose for AuthorityError {
     fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Key | Self::Certificate | Self::OtherKey | Self::Unconstrained => {
-                Diagnosis::new(ErrorKind::StartError)
-                    .hint("create the sandbox again: its certificate authority is made at its creation")
-            }
+            Self::Key | Self::Certificate | Self::OtherKey | Self::Unconstrained => Diagnosis::new(
+                ErrorKind::StartError,
+            )
+            .hint("create the sandbox again: its certificate authority is made at its creation"),
             Self::NoHosts | Self::Issue(_) | Self::Tls(_) => {
                 Diagnosis::new(ErrorKind::InternalError)
             }

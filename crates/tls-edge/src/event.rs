@@ -142,7 +142,11 @@ pub(crate) fn logged_path(path: &str) -> String {
         if index > 0 {
             logged.push('/');
         }
-        logged.push_str(if may_be_token(segment) { "…" } else { segment });
+        logged.push_str(if may_be_token(segment) {
+            "…"
+        } else {
+            segment
+        });
         if logged.len() > PATH_MAX {
             break;
         }

@@ -22,17 +22,23 @@
 
 mod authority;
 mod body;
+mod check;
+mod connection;
 mod edge;
 mod event;
 mod forward;
+mod headers;
 mod hello;
 mod limits;
 mod place;
+mod record;
 mod reflect;
 mod refusal;
 mod roots;
 mod serve;
 mod settings;
+mod tasks;
+mod tls;
 mod upgrade;
 mod values;
 

@@ -151,7 +151,10 @@ fn spots<'a>(secret: &'a PlacedSecret, request: &Parts) -> Vec<Spot<'a>> {
         Placement::Basic => of_basic(placeholder, headers),
         Placement::Query(name) => {
             let is_whole = query::is_only(request.uri.query(), name, placeholder);
-            is_whole.then_some(Spot::Query { name }).into_iter().collect()
+            is_whole
+                .then_some(Spot::Query { name })
+                .into_iter()
+                .collect()
         }
     }
 }
@@ -278,7 +281,9 @@ fn places(secret: &PlacedSecret, spots: &[Spot<'_>], request: &Parts) -> Vec<Str
         places.push("path".to_owned());
     }
     let in_query = request.uri.query().unwrap_or_default().as_bytes();
-    let placed = spots.iter().filter(|spot| matches!(spot, Spot::Query { .. }));
+    let placed = spots
+        .iter()
+        .filter(|spot| matches!(spot, Spot::Query { .. }));
     if memmem::find_iter(in_query, placeholder).count() > placed.count() {
         places.push("query".to_owned());
     }

@@ -85,7 +85,9 @@ impl HeldValue {
 impl Values {
     /// Returns the values of these secrets, all missing.
     pub(crate) fn new(names: impl IntoIterator<Item = SecretName>) -> Self {
-        let slots = names.into_iter().map(|name| (name, Slot::Absent(Absence::Missing)));
+        let slots = names
+            .into_iter()
+            .map(|name| (name, Slot::Absent(Absence::Missing)));
         Self(Arc::new(State {
             slots: Mutex::new(slots.collect()),
             changed: Notify::new(),
@@ -162,8 +164,8 @@ impl Values {
                 Ok(value) => return Ok(value),
                 Err(absence) => absence,
             };
-            let is_over = absence == Absence::Removed
-                || timeout_at(deadline, changed).await.is_err();
+            let is_over =
+                absence == Absence::Removed || timeout_at(deadline, changed).await.is_err();
             if is_over {
                 let name = name.clone();
                 return Err(match absence {

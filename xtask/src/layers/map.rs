@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 25] = [
+pub(super) const MAP: [Row; 26] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -83,6 +83,7 @@ pub(super) const MAP: [Row; 25] = [
             "msb-cancellation",
         ],
     ),
+    row("edge", &["msb-tls-edge"]),
     row("secrets", &["msb-secrets"]),
     row("text", &["terminal-text"]),
     row("errors", &["diagnosis"]),
@@ -129,6 +130,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "msb-sandbox-model",
             "msb-sandbox-snapshots",
             "msb-secrets",
+            "msb-tls-edge",
             "msb-vmm",
             "nbd-server",
             "oci-image",

@@ -79,7 +79,11 @@ fn a_loaded_authority_is_the_same() {
     assert_eq!(loaded.certificate_pem(), made.certificate_pem());
     assert_eq!(*loaded.key_pem(), *made.key_pem());
     verify(&loaded, "a.example", UnixTime::now()).unwrap();
-    assert!(is_constraint(&verify(&loaded, "b.example", UnixTime::now())));
+    assert!(is_constraint(&verify(
+        &loaded,
+        "b.example",
+        UnixTime::now()
+    )));
 }
 
 #[test]
@@ -88,25 +92,41 @@ fn parts_that_do_not_belong_together_are_refused() {
     let certificate = one.certificate_pem();
     let load = |certificate: &str, key: &str| Authority::load(certificate, key).map(|_| ());
     let refused = load(certificate, &other.key_pem());
-    assert!(matches!(refused, Err(AuthorityError::OtherKey)), "{refused:?}");
-    for key in ["", certificate, "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
+    assert!(
+        matches!(refused, Err(AuthorityError::OtherKey)),
+        "{refused:?}"
+    );
+    for key in [
+        "",
+        certificate,
+        "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+    ] {
         let refused = load(certificate, key);
         assert!(matches!(refused, Err(AuthorityError::Key)), "{refused:?}");
     }
     for certificate in ["", "text", &*one.key_pem()] {
         let refused = load(certificate, &one.key_pem());
-        assert!(matches!(refused, Err(AuthorityError::Certificate)), "{refused:?}");
+        assert!(
+            matches!(refused, Err(AuthorityError::Certificate)),
+            "{refused:?}"
+        );
     }
 }
 
 #[test]
 fn an_authority_for_all_hosts_is_refused() {
-    assert!(matches!(Authority::create(&[]), Err(AuthorityError::NoHosts)));
+    assert!(matches!(
+        Authority::create(&[]),
+        Err(AuthorityError::NoHosts)
+    ));
     let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).unwrap();
     let params = issue::authority_params(&key).unwrap();
     let certificate = params.self_signed(&key).unwrap();
     let refused = Authority::load(&certificate.pem(), &key.serialize_pem());
-    assert!(matches!(refused, Err(AuthorityError::Unconstrained)), "{refused:?}");
+    assert!(
+        matches!(refused, Err(AuthorityError::Unconstrained)),
+        "{refused:?}"
+    );
 }
 
 #[test]
@@ -120,7 +140,10 @@ fn leaves_are_kept_and_bounded() {
     }
     assert_eq!(authority.leaves.lock().unwrap().len(), LEAVES_MAX);
     // The oldest one made room.
-    assert!(!Arc::ptr_eq(&first, &authority.leaf("0.a.example").unwrap()));
+    assert!(!Arc::ptr_eq(
+        &first,
+        &authority.leaf("0.a.example").unwrap()
+    ));
 }
 
 #[test]
@@ -129,6 +152,7 @@ fn leaves_have_different_serial_numbers() {
     let one = issue::leaf("b.a.example", &authority.leaf_key, &authority.issuer).unwrap();
     let other = issue::leaf("b.a.example", &authority.leaf_key, &authority.issuer).unwrap();
     // The number is the first field after the version, 16 bytes long.
-    let number = |certificate: &rcgen::Certificate| certificate.der().get(8..40).map(<[u8]>::to_vec);
+    let number =
+        |certificate: &rcgen::Certificate| certificate.der().get(8..40).map(<[u8]>::to_vec);
     assert_ne!(number(&one), number(&other));
 }

@@ -73,10 +73,7 @@ fn events_have_the_names_of_the_log() {
             },
             json!({"event": "secret.misplaced", "secret": "K", "place": "path"}),
         ),
-        (
-            refused,
-            json!({"event": "tls.refused", "sni": "a.example"}),
-        ),
+        (refused, json!({"event": "tls.refused", "sni": "a.example"})),
     ] {
         assert_eq!(serde_json::to_value(&event).unwrap(), expected);
         assert_eq!(

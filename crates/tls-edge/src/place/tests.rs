@@ -210,7 +210,11 @@ fn a_request_outside_of_the_destination_keeps_the_placeholder() {
         request.method = method;
         assert_eq!(!destination.wanted(&request).is_empty(), is_placed, "{uri}");
         let placed = destination.place(&mut request, &of("K")).unwrap();
-        assert_eq!(request.headers["authorization"] != bearer.as_str(), is_placed, "{uri}");
+        assert_eq!(
+            request.headers["authorization"] != bearer.as_str(),
+            is_placed,
+            "{uri}"
+        );
         let expected: &[&str] = if is_placed { &[] } else { &["request"] };
         assert_eq!(places(&placed), expected, "{uri}");
     }
@@ -223,7 +227,13 @@ fn a_named_header_replaces_the_usual_ones() {
     let token = token(&secret);
     let destination = destination(vec![secret]);
     let bearer = format!("Bearer {token}");
-    let mut request = request("/", &[("x-acme-key", token.as_str()), ("authorization", bearer.as_str())]);
+    let mut request = request(
+        "/",
+        &[
+            ("x-acme-key", token.as_str()),
+            ("authorization", bearer.as_str()),
+        ],
+    );
     let placed = destination.place(&mut request, &of("K")).unwrap();
     assert_eq!(request.headers["x-acme-key"], "the value");
     assert_eq!(request.headers["authorization"], bearer.as_str());
@@ -246,7 +256,10 @@ fn basic_takes_no_other_scheme() {
         (format!("Bearer {token}"), format!("Bearer {token}")),
         (token.clone(), token.clone()),
         (format!("Basic {user}"), basic("the value:")),
-        (format!("basic  {unpadded}"), basic("the value:").replace("Basic ", "basic  ")),
+        (
+            format!("basic  {unpadded}"),
+            basic("the value:").replace("Basic ", "basic  "),
+        ),
         (format!("Basic {user}!"), format!("Basic {user}!")),
         ("Basic".to_owned(), "Basic".to_owned()),
     ] {
@@ -294,7 +307,10 @@ fn two_secrets_can_be_one_credential() {
     let mut values = of("U");
     values.insert(name("P"), held("P", "with:colon"));
     let placed = destination.place(&mut request, &values).unwrap();
-    assert_eq!(request.headers["authorization"], basic("the value:with:colon").as_str());
+    assert_eq!(
+        request.headers["authorization"],
+        basic("the value:with:colon").as_str()
+    );
     assert_eq!(placed.secrets().len(), 2);
     assert!(placed.misplaced.is_empty(), "{:?}", placed.misplaced);
 }
@@ -309,6 +325,8 @@ fn a_value_that_does_not_fit_is_refused() {
     let refused = destination.place(&mut request, &values).unwrap_err();
     assert!(matches!(&refused, NotPlaced::Unfit { .. }), "{refused:?}");
     assert!(!refused.to_string().contains("colon"));
-    let refused = destination.place(&mut request, &BTreeMap::new()).unwrap_err();
+    let refused = destination
+        .place(&mut request, &BTreeMap::new())
+        .unwrap_err();
     assert!(matches!(refused, NotPlaced::NoValue { .. }));
 }

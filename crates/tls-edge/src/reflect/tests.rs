@@ -178,7 +178,9 @@ fn headers_are_searched_for_values() {
         let name = HeaderName::from_static(name);
         let value = HeaderValue::from_static(value);
         let headers = HeaderMap::from_iter([(name, value)]);
-        watched.headers(&headers).map_err(|found| found.secret.to_string())
+        watched
+            .headers(&headers)
+            .map_err(|found| found.secret.to_string())
     };
     assert_eq!(check("x-echo", "secret-value"), Ok(()));
     assert_eq!(check("x-echo", "Bearer Secret-Value"), Err("K".to_owned()));

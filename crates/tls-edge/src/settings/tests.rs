@@ -23,7 +23,9 @@ fn a_destination_has_only_its_own_secrets_and_rules() {
     let b = all.of("b.example", 443).unwrap();
     assert_eq!(b.secrets[0].name.to_string(), "A");
     assert_eq!(
-        all.of("b.example", 8443).unwrap().secrets[0].name.to_string(),
+        all.of("b.example", 8443).unwrap().secrets[0]
+            .name
+            .to_string(),
         "B"
     );
     assert!(all.of("a.example", 8443).is_none() && all.of("c.example", 443).is_none());
@@ -34,7 +36,10 @@ fn a_destination_has_only_its_own_secrets_and_rules() {
 fn rules_close_a_host_to_other_requests() {
     let all = destinations(
         &["A@b.example"],
-        &["https://a.example/v1/*:GET,HEAD", "https://a.example/up:POST"],
+        &[
+            "https://a.example/v1/*:GET,HEAD",
+            "https://a.example/up:POST",
+        ],
     );
     let a = all.of("a.example", 443).unwrap();
     let admission = |method: &str, path: &str| a.admission(&method.parse().unwrap(), path);
@@ -42,11 +47,24 @@ fn rules_close_a_host_to_other_requests() {
         let given = admission(method, path);
         assert!(matches!(given, Admission::Allowed), "{method} {path}");
     }
-    for (method, path) in [("POST", "/v1/a"), ("GET", "/"), ("get", "/v1/a"), ("POST", "/up/x")] {
+    for (method, path) in [
+        ("POST", "/v1/a"),
+        ("GET", "/"),
+        ("get", "/v1/a"),
+        ("POST", "/up/x"),
+    ] {
         let given = admission(method, path);
         assert!(matches!(given, Admission::Denied), "{method} {path}");
     }
-    for path in ["/v1/../x", "//v1/a", "/v1%2fa", "/v1/%2e%2e/x", "/v1/a;b", "*", ""] {
+    for path in [
+        "/v1/../x",
+        "//v1/a",
+        "/v1%2fa",
+        "/v1/%2e%2e/x",
+        "/v1/a;b",
+        "*",
+        "",
+    ] {
         let given = admission("GET", path);
         assert!(matches!(given, Admission::Malformed(_)), "{path}");
     }

@@ -17,7 +17,10 @@ async fn a_value_is_held_until_it_is_replaced() {
         .set(&name("K"), value("two"), Some(Duration::from_secs(3_600)))
         .unwrap();
     let second = values.wait(&name("K")).await.unwrap();
-    assert_eq!((first.value.expose(), second.value.expose()), ("one", "two"));
+    assert_eq!(
+        (first.value.expose(), second.value.expose()),
+        ("one", "two")
+    );
     assert!(!format!("{values:?}").contains("two"));
 }
 
