@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 24] = [
+pub(super) const MAP: [Row; 26] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -83,6 +83,8 @@ pub(super) const MAP: [Row; 24] = [
             "msb-cancellation",
         ],
     ),
+    row("edge", &["msb-tls-edge"]),
+    row("secrets", &["msb-secrets"]),
     row("text", &["terminal-text"]),
     row("errors", &["diagnosis"]),
 ];
@@ -127,6 +129,8 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "msb-runtime",
             "msb-sandbox-model",
             "msb-sandbox-snapshots",
+            "msb-secrets",
+            "msb-tls-edge",
             "msb-vmm",
             "nbd-server",
             "oci-image",

@@ -1,0 +1,54 @@
+//! The end of a guest's TLS at the hosts of secrets: values placed, requests checked, answers scanned.
+//!
+//! A guest holds a placeholder in place of each secret. A connection to one of a secret's hosts is ended here:
+//! the guest sees a certificate of the sandbox's own [`Authority`], the host has to prove its name with a
+//! certificate that the [`Roots`] trust, and the placeholder of a request is replaced where it is a whole
+//! credential. Nothing else of a request is changed, and an answer that holds the value does not reach the guest.
+//!
+//! ```text
+//! guest ── hello ─┬─ serve: both handshakes ── forward: each request ── place ── host
+//!                 └─ another name: passed on                      └── reflect ── guest
+//! ```
+//!
+//! [`Edge`] is the end of TLS for one sandbox. [`EdgeSettings`] name the hosts, [`Values`] hold what the placeholders
+//! stand for, and an [`EdgeEvent`] tells of each request and of each value that was withheld.
+//!
+//! **Limits.** What a guest or a host sends is bounded in memory and in time. A value that a host returns in another
+//! form than as it is, in base64 or percent-encoded, reaches the guest, and so does what the host answers with its
+//! help.
+
+#![forbid(unsafe_code)]
+#![warn(clippy::as_conversions)]
+
+mod authority;
+mod body;
+mod check;
+mod connection;
+mod edge;
+mod event;
+mod forward;
+mod headers;
+mod hello;
+mod limits;
+mod place;
+mod record;
+mod reflect;
+mod refusal;
+mod roots;
+mod serve;
+mod settings;
+mod tasks;
+mod tls;
+mod upgrade;
+mod values;
+
+#[cfg(test)]
+mod fixtures;
+
+pub use authority::{Authority, AuthorityError};
+pub use edge::{Edge, EdgeError};
+pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
+pub use roots::{NoRoots, Roots};
+pub use serve::Served;
+pub use settings::EdgeSettings;
+pub use values::{NoSuchSecret, NoValue, Values};

@@ -1,0 +1,216 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use http::{HeaderName, HeaderValue};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+use crate::fixtures::held;
+
+/// Splits a text into pieces at these points.
+fn pieces(text: &[u8], points: &[Index]) -> Vec<Bytes> {
+    let mut ends: Vec<_> = points.iter().map(|at| at.index(text.len() + 1)).collect();
+    ends.push(text.len());
+    ends.sort_unstable();
+    let mut begin = 0;
+    ends.into_iter()
+        .map(|end| Bytes::copy_from_slice(&text[std::mem::replace(&mut begin, end)..end]))
+        .collect()
+}
+
+/// Returns what a scan passes on of the pieces, and whether it found a value.
+fn scan(values: &[Arc<HeldValue>], pieces: &[Bytes]) -> (Vec<u8>, bool) {
+    let mut scan = Scan::new(values);
+    let mut passed = Vec::new();
+    for piece in pieces {
+        match scan.feed(piece) {
+            Ok(bytes) => passed.extend_from_slice(&bytes),
+            Err(found) => {
+                assert_eq!(scan.feed(&Bytes::from_static(b"x")), Err(found));
+                assert!(scan.finish().is_empty());
+                return (passed, true);
+            }
+        }
+    }
+    passed.extend_from_slice(&scan.finish());
+    (passed, false)
+}
+
+/// Returns the end of the first needle in a text, found by comparing all of it.
+fn first_end(text: &[u8], values: &[Arc<HeldValue>]) -> Option<usize> {
+    let needles = values.iter().flat_map(|value| &value.needles);
+    let ends = needles.filter_map(|needle| {
+        let needle = needle.text();
+        let at = text.windows(needle.len()).position(|part| part == needle);
+        at.map(|at| at + needle.len())
+    });
+    ends.min()
+}
+
+/// Returns the length of the longest end of a text that a needle begins with.
+fn longest_begin(text: &[u8], values: &[Arc<HeldValue>]) -> usize {
+    let needles = values.iter().flat_map(|value| &value.needles);
+    let begins = needles.map(|needle| {
+        let needle = needle.text();
+        let is_begin = |length: &usize| text.ends_with(&needle[..*length]);
+        (0..needle.len()).rev().find(is_begin).unwrap_or(0)
+    });
+    begins.max().unwrap_or(0)
+}
+
+/// Bodies that hold parts of the value, and often all of it.
+fn body(value: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
+    let value = value.as_bytes().to_vec();
+    let whole = value.clone();
+    let begin = (0..=value.len()).prop_map(move |end| value[..end].to_vec());
+    let part = prop_oneof![
+        4 => begin,
+        2 => "[ab%/]{0,6}".prop_map(String::into_bytes),
+        1 => "[cd]{0,80}".prop_map(String::into_bytes),
+        1 => Just(whole),
+    ];
+    proptest::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn a_value_is_found_wherever_the_body_is_split(
+        (value, other, text) in ("[ab%/]{1,9}", "[ab]{1,5}").prop_flat_map(|(value, other)| {
+            let text = body(&value);
+            (Just(value), Just(other), text)
+        }),
+        points in proptest::collection::vec(any::<Index>(), 0..12),
+    ) {
+        let values = [held("K", &value), held("L", &other)];
+        for values in [&values[..1], &values[..]] {
+            let end = first_end(&text, values);
+            let (passed, is_found) = scan(values, &pieces(&text, &points));
+            prop_assert_eq!(is_found, end.is_some());
+            match end {
+                None => prop_assert_eq!(&passed, &text),
+                Some(end) => {
+                    prop_assert!(passed.len() < end && text.starts_with(&passed));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_begin_of_a_needle_is_held_back(
+        (value, text) in "[ab%/]{1,9}".prop_flat_map(|value| {
+            let text = body(&value);
+            (Just(value), text)
+        }),
+        points in proptest::collection::vec(any::<Index>(), 0..12),
+    ) {
+        let values = [held("K", &value)];
+        let mut scan = Scan::new(&values);
+        let (mut fed, mut passed) = (0, 0);
+        for piece in pieces(&text, &points) {
+            fed += piece.len();
+            let Ok(bytes) = scan.feed(&piece) else {
+                prop_assert!(first_end(&text[..fed], &values).is_some());
+                return Ok(());
+            };
+            passed += bytes.len();
+            prop_assert_eq!(fed - passed, longest_begin(&text[..fed], &values));
+        }
+    }
+
+    #[test]
+    fn encoded_forms_are_found(
+        value in "[!-~]{8,60}",
+        before in proptest::collection::vec(any::<u8>(), 0..7),
+        after in proptest::collection::vec(any::<u8>(), 0..7),
+        points in proptest::collection::vec(any::<Index>(), 0..4),
+    ) {
+        let whole = [before.as_slice(), value.as_bytes(), after.as_slice()].concat();
+        let values = [held("K", &value)];
+        for form in [
+            STANDARD.encode(&whole),
+            URL_SAFE_NO_PAD.encode(&whole),
+            percent_encoded(&value, "-._~", "%XX"),
+            percent_encoded(&value, "-._~", "%xx"),
+            percent_encoded(&value, "-._~!'()*", "%XX"),
+            percent_encoded(&value, "-._~/", "%XX"),
+        ] {
+            let text = format!("<{form}>").into_bytes();
+            let (_, is_found) = scan(&values, &pieces(&text, &points));
+            prop_assert!(is_found, "{}", form);
+        }
+    }
+}
+
+/// Encodes a value as encoders of URLs do that leave some characters in place.
+fn percent_encoded(value: &str, left: &str, digits: &str) -> String {
+    let encode = |letter: char| {
+        if letter.is_ascii_alphanumeric() || left.contains(letter) {
+            letter.to_string()
+        } else if digits == "%XX" {
+            format!("%{:02X}", u32::from(letter))
+        } else {
+            format!("%{:02x}", u32::from(letter))
+        }
+    };
+    value.chars().map(encode).collect()
+}
+
+#[test]
+fn a_body_without_a_value_is_passed_on_at_once() {
+    let mut scan = Scan::new(&[held("K", "abcd")]);
+    let event = Bytes::from_static(b"data: 1\n\n");
+    let passed = scan.feed(&event).unwrap();
+    assert_eq!(passed, event);
+    // Not even copied.
+    assert_eq!(passed.as_ptr(), event.as_ptr());
+    assert_eq!(scan.feed(&Bytes::from_static(b"xabc")).unwrap(), "x");
+    assert_eq!(scan.feed(&Bytes::from_static(b"x")).unwrap(), "abcx");
+    assert_eq!(scan.feed(&Bytes::from_static(b"ab")).unwrap(), "");
+    assert_eq!(scan.finish(), "ab");
+    assert!(scan.finish().is_empty());
+}
+
+#[test]
+fn headers_are_searched_for_values() {
+    let mut watched = Watched::default();
+    watched.add(&[held("K", "Secret-Value"), held("L", "other-value")]);
+    let check = |name: &'static str, value: &'static str| {
+        let name = HeaderName::from_static(name);
+        let value = HeaderValue::from_static(value);
+        let headers = HeaderMap::from_iter([(name, value)]);
+        watched
+            .headers(&headers)
+            .map_err(|found| found.secret.to_string())
+    };
+    assert_eq!(check("x-echo", "secret-value"), Ok(()));
+    assert_eq!(check("x-echo", "Bearer Secret-Value"), Err("K".to_owned()));
+    assert_eq!(check("x-echo", "xother-valuex"), Err("L".to_owned()));
+    // A name loses its case.
+    assert_eq!(check("x-secret-value", ""), Err("K".to_owned()));
+    assert!(watched.text(b"No Secret-Value here").is_err());
+    assert!(watched.text(b"OK").is_ok());
+}
+
+#[test]
+fn watched_values_are_bounded() {
+    let first = held("K", "first-value");
+    let mut watched = Watched::default();
+    assert!(watched.is_empty() && watched.last().is_none());
+    watched.add(&[Arc::clone(&first), Arc::clone(&first)]);
+    watched.add(&[Arc::clone(&first)]);
+    assert_eq!(watched.0.len(), 1);
+    for number in 0..WATCHED_MAX {
+        watched.add(&[held("L", &format!("value-{number}"))]);
+    }
+    assert_eq!(watched.0.len(), WATCHED_MAX);
+    assert!(watched.text(b"first-value").is_ok());
+    assert_eq!(watched.last().unwrap().to_string(), "L");
+}
+
+#[test]
+fn debug_output_shows_no_value() {
+    let mut scan = Scan::new(&[held("K", "abcdef")]);
+    scan.feed(&Bytes::from_static(b"abcde")).unwrap();
+    let shown = format!("{scan:?}");
+    assert!(!shown.contains("abc") && !shown.contains("97"), "{shown}");
+}

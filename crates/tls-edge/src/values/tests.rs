@@ -1,0 +1,90 @@
+use super::*;
+use crate::fixtures::{name, value};
+
+fn state(values: &Values) -> ValueState {
+    values.list().into_iter().next().unwrap().state
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_is_held_until_it_is_replaced() {
+    let values = Values::new([name("K")]);
+    assert_eq!(state(&values), ValueState::Missing);
+    values.set(&name("K"), value("one"), None).unwrap();
+    assert_eq!(state(&values), ValueState::Held);
+    let first = values.wait(&name("K")).await.unwrap();
+    values
+        .clone()
+        .set(&name("K"), value("two"), Some(Duration::from_secs(3_600)))
+        .unwrap();
+    let second = values.wait(&name("K")).await.unwrap();
+    assert_eq!(
+        (first.value.expose(), second.value.expose()),
+        ("one", "two")
+    );
+    assert!(!format!("{values:?}").contains("two"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_for_a_value() {
+    let values = Values::new([name("K"), name("L")]);
+    let waiting = tokio::spawn({
+        let values = values.clone();
+        async move { values.wait(&name("K")).await }
+    });
+    tokio::task::yield_now().await;
+    // Another secret's value does not end it.
+    values.set(&name("L"), value("other"), None).unwrap();
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    values.set(&name("K"), value("one"), None).unwrap();
+    let held = waiting.await.unwrap().unwrap();
+    assert_eq!(held.value.expose(), "one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_waits_only_so_long() {
+    let values = Values::new([name("K")]);
+    let begin = Instant::now();
+    let missing = values.wait(&name("K")).await.unwrap_err();
+    assert_eq!(missing, NoValue::Missing { name: name("K") });
+    assert!(begin.elapsed() >= WAIT);
+
+    values
+        .set(&name("K"), value("one"), Some(Duration::ZERO))
+        .unwrap();
+    assert_eq!(state(&values), ValueState::Expired);
+    let expired = values.wait(&name("K")).await.unwrap_err();
+    assert_eq!(expired, NoValue::Expired { name: name("K") });
+
+    values.remove(&name("K")).unwrap();
+    assert_eq!(state(&values), ValueState::Removed);
+    let begin = Instant::now();
+    let removed = values.wait(&name("K")).await.unwrap_err();
+    assert_eq!(removed, NoValue::Removed { name: name("K") });
+    assert!(begin.elapsed().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_is_removed_ends_the_wait() {
+    let values = Values::new([name("K")]);
+    let waiting = tokio::spawn({
+        let values = values.clone();
+        async move { values.wait(&name("K")).await }
+    });
+    tokio::task::yield_now().await;
+    values.remove(&name("K")).unwrap();
+    let removed = waiting.await.unwrap().unwrap_err();
+    assert_eq!(removed, NoValue::Removed { name: name("K") });
+}
+
+#[test]
+fn other_names_are_refused() {
+    let values = Values::new([name("K")]);
+    let refused = NoSuchSecret { name: name("L") };
+    assert_eq!(
+        values.set(&name("L"), value("one"), None),
+        Err(refused.clone())
+    );
+    assert_eq!(values.remove(&name("L")), Err(refused));
+    assert_eq!(values.list().len(), 1);
+}
