@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
@@ -137,14 +138,14 @@ fn split_methods(text: &str) -> (&str, Vec<&str>) {
 }
 
 fn split_port<'a>(authority: &'a str, text: &str) -> Result<(&'a str, u16), InvalidDestination> {
-    // The colons of an IPv6 address separate no port: the host is refused.
-    let Some((host, port)) = authority.split_once(':') else {
-        return Ok((authority, HTTPS_PORT));
-    };
-    if authority.starts_with('[') || port.contains(':') {
+    // The colons of an IPv6 address separate no port.
+    if authority.starts_with('[') || authority.parse::<Ipv6Addr>().is_ok() {
         let text = authority.to_owned();
         return Err(InvalidHost::Address { text }.into());
     }
+    let Some((host, port)) = authority.split_once(':') else {
+        return Ok((authority, HTTPS_PORT));
+    };
     let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
     match port.parse() {
         Ok(port) if is_number && port > 0 => Ok((host, port)),

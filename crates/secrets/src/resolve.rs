@@ -30,7 +30,7 @@ pub const SOURCE_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct ResolvedSecret {
     /// Name of the secret.
     pub name: SecretName,
-    /// The value, which [`Debug`] does not show.
+    /// The value, which `Debug` does not show.
     pub value: SecretValue,
 }
 

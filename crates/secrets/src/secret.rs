@@ -127,9 +127,10 @@ impl Secret {
         self.from.check()?;
         self.check_interval()?;
         self.prefix.as_deref().map_or(Ok(()), check_prefix)?;
-        let has_file = self.file.as_deref().is_none_or(is_guest_file);
-        let file = || InvalidSecret::File { name: name() };
-        has_file.then_some(()).ok_or_else(file)
+        if !self.file.as_deref().is_none_or(is_guest_file) {
+            return Err(InvalidSecret::File { name: name() });
+        }
+        Ok(())
     }
 
     fn check_interval(&self) -> Result<(), InvalidSecret> {

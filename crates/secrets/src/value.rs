@@ -15,7 +15,12 @@ pub const VALUE_MAX_BYTES: usize = 8 << 10;
 /// The value of a secret. Its memory is overwritten when the last copy is dropped.
 ///
 /// It is one line of text that can be the whole value of a header. Neither `Debug` nor an error shows it,
-/// and it cannot be serialised.
+/// and it cannot be serialised:
+///
+/// ```compile_fail
+/// fn written<T: serde::Serialize>() {}
+/// written::<msb_secrets::SecretValue>();
+/// ```
 #[derive(Clone)]
 pub struct SecretValue(Arc<Zeroizing<String>>);
 
@@ -81,7 +86,7 @@ impl PartialEq for SecretValue {
         let differences = left
             .iter()
             .zip(right)
-            .fold(0, |all, (left, right)| all | (left ^ right));
+            .fold(0_u8, |all, (left, right)| all | (left ^ right));
         left.len() == right.len() && differences == 0
     }
 }

@@ -90,7 +90,7 @@ impl ControlClient {
             match self.stream.write(rest) {
                 Ok(0) => return Err(ControlError::Closed),
                 Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_to_be_repeated(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                     return Err(ControlError::Closed);
                 }
@@ -101,7 +101,7 @@ impl ControlClient {
     }
 
     fn receive(&mut self, deadline: Instant) -> Result<ControlAnswer, ControlError> {
-        let mut line = Vec::new();
+        let mut line: Vec<u8> = Vec::new();
         let mut chunk = [0_u8; READ_BYTES];
         loop {
             let left = left(deadline).map_err(ControlError::Receive)?;
@@ -110,7 +110,7 @@ impl ControlClient {
             match self.stream.read(&mut chunk) {
                 Ok(0) => return Err(ControlError::Closed),
                 Ok(count) => line.extend(chunk.iter().take(count)),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_to_be_repeated(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
                     return Err(ControlError::Closed);
                 }
@@ -129,6 +129,14 @@ impl ControlClient {
             }
         }
     }
+}
+
+/// Returns true for a signal, and for a time that is over: the deadline decides.
+fn is_to_be_repeated(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock
+    )
 }
 
 /// Returns the time until a deadline.

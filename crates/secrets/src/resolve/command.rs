@@ -68,6 +68,7 @@ fn read_output(child: &mut Child, deadline: Instant) -> Result<Intake, CommandEr
     let mut stdout = child.stdout.take();
     let mut output = Intake::new();
     loop {
+        // The exit is looked at first: what a command has written before it ended is then seen as well.
         let mut watched = vec![PollFd::new(&exit, PollFlags::IN)];
         watched.extend(
             stdout

@@ -76,8 +76,9 @@ fn short(text: &str) -> Result<Secret, InvalidSecret> {
 fn destinations(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for part in text.split(',') {
+        let is_method = is_method_list(part) && all.last().is_some_and(|last| has_methods(last));
         match all.last_mut() {
-            Some(last) if is_method_list(part) && has_methods(last) => {
+            Some(last) if is_method => {
                 last.push(',');
                 last.push_str(part);
             }
@@ -135,7 +136,7 @@ fn split(text: &str) -> Result<Vec<(&'static str, String)>, InvalidSecret> {
             Some(("value", _)) => return Err(InvalidSecret::Literal),
             Some((key, _)) if !is_command => return Err(unknown(key)),
             // Parts of other keys have no commas, and what follows one could be a value.
-            _ if !is_command && !matches!(*key, "to" | "file") => return Err(InvalidSecret::Form),
+            _ if !is_command && *key != "to" => return Err(InvalidSecret::Form),
             _ => {
                 last.push(',');
                 last.push_str(part);
