@@ -19,8 +19,8 @@ use crate::check::{authority_of, check};
 use crate::connection::{Control, Terms};
 use crate::headers;
 use crate::record::{Record, Reports};
-use crate::refusal::{DeniedRequest, Refusal};
 use crate::reflect::{Reflected, Watched};
+use crate::refusal::{DeniedRequest, Refusal};
 use crate::settings::Admission;
 use crate::upgrade::{Changed, has_token, wanted_protocols};
 

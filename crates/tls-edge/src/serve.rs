@@ -44,7 +44,10 @@ pub enum Served {
 #[non_exhaustive]
 pub enum Refused {
     /// The sandbox has as many ended connections as it may have.
-    #[error("the sandbox has {} connections whose TLS is ended, which is the limit", CONNECTIONS_MAX)]
+    #[error(
+        "the sandbox has {} connections whose TLS is ended, which is the limit",
+        CONNECTIONS_MAX
+    )]
     Busy,
     /// The guest's side cannot be read.
     #[error("cannot read the guest's connection")]
@@ -259,7 +262,11 @@ fn chosen(host: &Host, offer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     match host {
         Host::Proved(stream) => {
             let (_, state) = stream.get_ref();
-            state.alpn_protocol().map(<[u8]>::to_vec).into_iter().collect()
+            state
+                .alpn_protocol()
+                .map(<[u8]>::to_vec)
+                .into_iter()
+                .collect()
         }
         Host::Unproved(_) => offer,
     }
