@@ -20,28 +20,55 @@ const KEPT_MAX: Duration = Duration::from_secs(24 * 3600);
 #[derive(Debug, Default)]
 pub(crate) struct Learned(Mutex<HashMap<Ipv4Addr, Vec<Opening>>>);
 
+/// A rule of names, which opens an address that one of them was resolved to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Opener {
+    /// The index of the rule. Of rules that are otherwise equal, it is the one whose name was
+    /// resolved last.
+    pub(crate) rule: usize,
+    pub(crate) ports: Option<Ports>,
+    /// True if TLS is ended at these ports.
+    pub(crate) ends_tls: bool,
+    /// True if more than the requests of HTTPS that are allowed may get to the name.
+    pub(crate) passes: bool,
+}
+
 #[derive(Debug, Clone, Copy)]
 struct Opening {
-    ports: Option<Ports>,
-    /// The index of the rule whose name was resolved last.
-    rule: usize,
+    by: Opener,
     until: Instant,
 }
 
+/// A destination that a name opens, or several that have its address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Opened {
+    /// The index of a rule that opens it.
+    pub(crate) rule: usize,
+    /// True if the TLS of a name is ended there.
+    pub(crate) ends_tls: bool,
+    /// True if more than the requests of HTTPS that are allowed may get to a name.
+    pub(crate) passes: bool,
+}
+
+impl Opener {
+    fn is_like(&self, other: &Self) -> bool {
+        let of = |opener: &Self| (opener.ports, opener.ends_tls, opener.passes);
+        of(self) == of(other)
+    }
+
+    const fn opened(&self) -> Opened {
+        Opened {
+            rule: self.rule,
+            ends_tls: self.ends_tls,
+            passes: self.passes,
+        }
+    }
+}
+
 impl Learned {
-    /// Opens these ports of an address for `ttl`, because of the rule with this index.
-    pub(crate) fn add(
-        &self,
-        address: Ipv4Addr,
-        (rule, ports): (usize, Option<Ports>),
-        ttl: Duration,
-        now: Instant,
-    ) {
-        let opening = Opening {
-            ports,
-            rule,
-            until: now + ttl.clamp(KEPT_MIN, KEPT_MAX),
-        };
+    /// Opens the ports of a rule at an address for `ttl`.
+    pub(crate) fn add(&self, address: Ipv4Addr, by: Opener, ttl: Duration, now: Instant) {
+        let until = now + ttl.clamp(KEPT_MIN, KEPT_MAX);
         let mut addresses = self.lock();
         if addresses.len() >= ADDRESSES_MAX {
             forget(&mut addresses, now);
@@ -50,25 +77,28 @@ impl Learned {
             return;
         }
         let openings = addresses.entry(address).or_default();
-        if let Some(known) = openings.iter_mut().find(|known| known.ports == ports) {
-            known.rule = rule;
-            known.until = known.until.max(opening.until);
+        if let Some(known) = openings.iter_mut().find(|known| known.by.is_like(&by)) {
+            known.by.rule = by.rule;
+            known.until = known.until.max(until);
         } else if openings.len() < RULES_MAX {
-            openings.push(opening);
+            openings.push(Opening { by, until });
         }
     }
 
-    /// Returns the index of the rule that opens a destination; `None` if none does.
-    pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
-        let is_open = |opening: &Opening| {
+    /// Returns the rules that open a destination, as one; `None` if none does.
+    pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<Opened> {
+        let is_open = |opening: &&Opening| {
             let has_port = |ports: Ports| ports.contain(destination.port());
-            now < opening.until && opening.ports.is_none_or(has_port)
+            now < opening.until && opening.by.ports.is_none_or(has_port)
         };
         let addresses = self.lock();
-        let mut openings = addresses.get(destination.ip())?.iter();
-        openings
-            .find(|opening| is_open(opening))
-            .map(|opening| opening.rule)
+        let openings = addresses.get(destination.ip())?.iter().filter(is_open);
+        let opened = openings.map(|opening| opening.by.opened());
+        opened.reduce(|first, next| Opened {
+            rule: first.rule,
+            ends_tls: first.ends_tls || next.ends_tls,
+            passes: first.passes || next.passes,
+        })
     }
 
     /// Locks the map. Every change to it is complete within one lock, so a panic leaves it
@@ -91,21 +121,61 @@ mod tests {
 
     const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 
+    const fn opener(rule: usize) -> Opener {
+        Opener {
+            rule,
+            ports: None,
+            ends_tls: false,
+            passes: true,
+        }
+    }
+
     #[test]
     fn an_address_is_open_for_its_time() {
         let (learned, now) = (Learned::default(), Instant::now());
         let opens = |after_s| {
             let later = now + Duration::from_secs(after_s);
-            learned.opens(SocketAddrV4::new(ADDRESS, 443), later)
+            let opened = learned.opens(SocketAddrV4::new(ADDRESS, 443), later);
+            opened.map(|opened| opened.rule)
         };
-        learned.add(ADDRESS, (0, None), Duration::ZERO, now);
+        learned.add(ADDRESS, opener(0), Duration::ZERO, now);
         assert_eq!((opens(59), opens(60)), (Some(0), None));
         // The rule is that of the last name.
-        learned.add(ADDRESS, (7, None), Duration::from_secs(300), now);
+        learned.add(ADDRESS, opener(7), Duration::from_secs(300), now);
         assert_eq!((opens(299), opens(300)), (Some(7), None));
         let longest = Duration::from_secs(u64::from(u32::MAX));
-        learned.add(ADDRESS, (0, None), longest, now);
+        learned.add(ADDRESS, opener(0), longest, now);
         assert_eq!(opens(24 * 3600), None);
+    }
+
+    #[test]
+    fn names_of_one_address_are_told_apart() {
+        let (learned, now) = (Learned::default(), Instant::now());
+        let opens = |port, after_s| {
+            let later = now + Duration::from_secs(after_s);
+            learned.opens(SocketAddrV4::new(ADDRESS, port), later)
+        };
+        let ended = Opener {
+            ports: "443".parse().ok(),
+            ends_tls: true,
+            passes: false,
+            ..opener(3)
+        };
+        learned.add(ADDRESS, ended, Duration::ZERO, now);
+        let alone = ended.opened();
+        assert_eq!((opens(443, 0), opens(80, 0)), (Some(alone), None));
+        let other = Opener {
+            ports: ended.ports,
+            ..opener(7)
+        };
+        learned.add(ADDRESS, other, Duration::from_secs(300), now);
+        let both = Opened {
+            passes: true,
+            ..alone
+        };
+        assert_eq!(opens(443, 0), Some(both));
+        // The first name is forgotten, and its TLS is no longer ended.
+        assert_eq!(opens(443, 60), Some(other.opened()));
     }
 
     #[test]
@@ -113,11 +183,11 @@ mod tests {
         let (learned, now) = (Learned::default(), Instant::now());
         let address = |number: u32| Ipv4Addr::from_bits(ADDRESS.to_bits() + number);
         for number in 0..=u32::try_from(ADDRESSES_MAX).unwrap() {
-            learned.add(address(number), (0, None), Duration::ZERO, now);
+            learned.add(address(number), opener(0), Duration::ZERO, now);
         }
         assert_eq!(learned.lock().len(), ADDRESSES_MAX);
         let later = now + KEPT_MIN;
-        learned.add(address(9999), (0, None), Duration::ZERO, later);
+        learned.add(address(9999), opener(0), Duration::ZERO, later);
         assert_eq!(learned.lock().len(), 1);
     }
 }
