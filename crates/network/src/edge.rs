@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
-use msb_tls_edge::{Edge, Served};
+use msb_tls_edge::{Edge, Refused, Served};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -100,17 +100,14 @@ impl EdgeFlow {
         let dial = move || async move {
             let connected = dial(address).await;
             if let Err(error) = &connected {
-                dialled.fail(end_of(error));
+                dialled.end_as(end_of(error));
             }
             connected
         };
         let serve = async {
             let port = address.port();
             let serve = self.edge.serve(edge_side, port, dial, end.passes, events);
-            if let Served::Refused { .. } = serve.await {
-                outcome.fail(FlowEnd::Denied);
-            }
-            outcome.is_over.store(true, Ordering::Relaxed);
+            outcome.end(&serve.await);
         };
         let mut serve = pin!(serve);
         let mut joined = pin!(guest.join(guest_side, traffic));
@@ -122,31 +119,41 @@ impl EdgeFlow {
             }
             () = &mut serve => joined.await,
         };
-        outcome.failure.get().copied().unwrap_or(end)
+        outcome.end.get().copied().unwrap_or(end)
     }
 }
 
 /// The outcome of a connection at the edge.
 #[derive(Debug, Default)]
 struct Outcome {
-    /// The failure because of which the guest's connection is broken off.
-    failure: OnceLock<FlowEnd>,
+    /// The end of the flow, if the edge knows it better than the guest's connection.
+    end: OnceLock<FlowEnd>,
     is_over: AtomicBool,
+    is_clean: AtomicBool,
 }
 
 impl Outcome {
-    /// Keeps the first failure.
-    fn fail(&self, end: FlowEnd) {
-        let _ = self.failure.set(end);
+    /// Sets the end of the flow. The first one is kept.
+    fn end_as(&self, end: FlowEnd) {
+        let _ = self.end.set(end);
     }
 
-    fn has_failed(&self) -> bool {
-        self.failure.get().is_some()
+    /// Keeps the outcome of a connection that has ended.
+    fn end(&self, served: &Served) {
+        if let Served::Refused(Refused::NotAllowed) = served {
+            self.end_as(FlowEnd::Denied);
+        }
+        let is_clean = match served {
+            Served::Ended { is_clean } | Served::Passed { is_clean } => *is_clean,
+            Served::Refused(_) => false,
+        };
+        self.is_clean.store(is_clean, Ordering::Relaxed);
+        self.is_over.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if the edge has ended the connection in an orderly way.
-    fn is_orderly(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed) && !self.has_failed()
+    /// Returns true if the edge has ended the connection, cleanly or not as `is_clean` says.
+    fn is_over(&self, is_clean: bool) -> bool {
+        self.is_over.load(Ordering::Relaxed) && self.is_clean.load(Ordering::Relaxed) == is_clean
     }
 }
 
@@ -165,7 +172,7 @@ impl AsyncRead for GuestSide {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        if buffer.filled().len() == before && self.outcome.has_failed() {
+        if buffer.filled().len() == before && self.outcome.is_over(false) {
             // The guest is not to take a failure for an orderly end.
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
         }
@@ -182,7 +189,7 @@ impl AsyncWrite for GuestSide {
         match ready!(Pin::new(&mut self.stream).poll_write(context, bytes)) {
             // An error would break off the guest's connection before the guest has the whole
             // answer: clients send the end of their TLS session, or of a body, after it.
-            Err(_) if self.outcome.is_orderly() => Poll::Ready(Ok(bytes.len())),
+            Err(_) if self.outcome.is_over(true) => Poll::Ready(Ok(bytes.len())),
             written => Poll::Ready(written),
         }
     }
@@ -218,18 +225,22 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_is_no_orderly_end_and_what_precedes_it_arrives() {
-        let (mut guest_side, mut edge_side, outcome) = pair();
-        edge_side.write_all(b"alert").await.unwrap();
-        outcome.fail(FlowEnd::Timeout);
-        outcome.fail(FlowEnd::Denied);
-        drop(edge_side);
-        let mut read = [0; 5];
-        guest_side.read_exact(&mut read).await.unwrap();
-        assert_eq!(&read, b"alert");
-        let error = guest_side.read(&mut read).await.unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
-        assert!(guest_side.write(b"more").await.is_err());
-        assert_eq!(outcome.failure.get(), Some(&FlowEnd::Timeout));
+        for served in [
+            Served::Refused(Refused::NotAllowed),
+            Served::Ended { is_clean: false },
+            Served::Passed { is_clean: false },
+        ] {
+            let (mut guest_side, mut edge_side, outcome) = pair();
+            edge_side.write_all(b"alert").await.unwrap();
+            drop(edge_side);
+            outcome.end(&served);
+            let mut read = [0; 5];
+            guest_side.read_exact(&mut read).await.unwrap();
+            assert_eq!(&read, b"alert");
+            let error = guest_side.read(&mut read).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+            assert!(guest_side.write(b"more").await.is_err());
+        }
     }
 
     #[tokio::test]
@@ -237,8 +248,20 @@ mod tests {
         let (mut guest_side, edge_side, outcome) = pair();
         drop(edge_side);
         assert!(guest_side.write(b"early").await.is_err());
-        outcome.is_over.store(true, Ordering::Relaxed);
+        outcome.end(&Served::Ended { is_clean: true });
         assert_eq!(guest_side.write(b"late").await.unwrap(), 4);
         assert_eq!(guest_side.read(&mut [0; 5]).await.unwrap(), 0);
+        assert_eq!(outcome.end.get(), None);
+    }
+
+    #[test]
+    fn a_refusal_ends_the_flow_unless_the_host_has() {
+        let (outcome, refused) = (Outcome::default(), Served::Refused(Refused::NotAllowed));
+        outcome.end(&refused);
+        assert_eq!(outcome.end.get(), Some(&FlowEnd::Denied));
+        let outcome = Outcome::default();
+        outcome.end_as(FlowEnd::Timeout);
+        outcome.end(&refused);
+        assert_eq!(outcome.end.get(), Some(&FlowEnd::Timeout));
     }
 }

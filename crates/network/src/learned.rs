@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::decision::TlsEnd;
 use crate::ports::Ports;
 
 /// The largest number of addresses kept. Addresses beyond it stay closed.
@@ -36,18 +37,11 @@ pub(crate) struct Opener {
 #[derive(Debug, Clone, Copy)]
 struct Opening {
     by: Opener,
+    /// The end of the time in which the rule opens the address.
     until: Instant,
-}
-
-/// A destination that a name opens, or several that have its address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Opened {
-    /// The index of a rule that opens it.
-    pub(crate) rule: usize,
-    /// True if the TLS of a name is ended there.
-    pub(crate) ends_tls: bool,
-    /// True if more than the requests of HTTPS that are allowed may get to a name.
-    pub(crate) passes: bool,
+    /// The end of the time in which TLS is ended there. It is longer: programs that keep an address
+    /// are not to send a placeholder past the edge, and the edge has the host prove its name.
+    kept_until: Instant,
 }
 
 impl Opener {
@@ -56,12 +50,8 @@ impl Opener {
         of(self) == of(other)
     }
 
-    const fn opened(&self) -> Opened {
-        Opened {
-            rule: self.rule,
-            ends_tls: self.ends_tls,
-            passes: self.passes,
-        }
+    fn has_port(&self, port: u16) -> bool {
+        self.ports.is_none_or(|ports| ports.contain(port))
     }
 }
 
@@ -69,6 +59,7 @@ impl Learned {
     /// Opens the ports of a rule at an address for `ttl`.
     pub(crate) fn add(&self, address: Ipv4Addr, by: Opener, ttl: Duration, now: Instant) {
         let until = now + ttl.clamp(KEPT_MIN, KEPT_MAX);
+        let kept_until = if by.ends_tls { now + KEPT_MAX } else { until };
         let mut addresses = self.lock();
         if addresses.len() >= ADDRESSES_MAX {
             forget(&mut addresses, now);
@@ -80,25 +71,37 @@ impl Learned {
         if let Some(known) = openings.iter_mut().find(|known| known.by.is_like(&by)) {
             known.by.rule = by.rule;
             known.until = known.until.max(until);
+            known.kept_until = known.kept_until.max(kept_until);
         } else if openings.len() < RULES_MAX {
-            openings.push(Opening { by, until });
+            openings.push(Opening {
+                by,
+                until,
+                kept_until,
+            });
         }
     }
 
-    /// Returns the rules that open a destination, as one; `None` if none does.
-    pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<Opened> {
-        let is_open = |opening: &&Opening| {
-            let has_port = |ports: Ports| ports.contain(destination.port());
-            now < opening.until && opening.by.ports.is_none_or(has_port)
-        };
+    /// Returns the index of the rule that opens a destination; `None` if none does.
+    pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
         let addresses = self.lock();
-        let openings = addresses.get(destination.ip())?.iter().filter(is_open);
-        let opened = openings.map(|opening| opening.by.opened());
-        opened.reduce(|first, next| Opened {
-            rule: first.rule,
-            ends_tls: first.ends_tls || next.ends_tls,
-            passes: first.passes || next.passes,
-        })
+        let mut openings = addresses.get(destination.ip())?.iter();
+        let opening = openings
+            .find(|opening| now < opening.until && opening.by.has_port(destination.port()));
+        opening.map(|opening| opening.by.rule)
+    }
+
+    /// Returns the treatment of TLS at a destination; `None` if it is not ended for any name.
+    pub(crate) fn ends(&self, destination: SocketAddrV4, now: Instant) -> Option<TlsEnd> {
+        let addresses = self.lock();
+        let openings = addresses.get(destination.ip())?.iter();
+        let known = openings.filter(|opening| {
+            now < opening.kept_until && opening.by.has_port(destination.port())
+        });
+        let (ends_tls, passes) = known.fold((false, false), |(ends_tls, passes), opening| {
+            let by = &opening.by;
+            (ends_tls || by.ends_tls, passes || by.passes)
+        });
+        ends_tls.then_some(TlsEnd { passes })
     }
 
     /// Locks the map. Every change to it is complete within one lock, so a panic leaves it
@@ -110,7 +113,7 @@ impl Learned {
 
 fn forget(addresses: &mut HashMap<Ipv4Addr, Vec<Opening>>, now: Instant) {
     addresses.retain(|_, openings| {
-        openings.retain(|opening| now < opening.until);
+        openings.retain(|opening| now < opening.kept_until);
         !openings.is_empty()
     });
 }
@@ -135,8 +138,7 @@ mod tests {
         let (learned, now) = (Learned::default(), Instant::now());
         let opens = |after_s| {
             let later = now + Duration::from_secs(after_s);
-            let opened = learned.opens(SocketAddrV4::new(ADDRESS, 443), later);
-            opened.map(|opened| opened.rule)
+            learned.opens(SocketAddrV4::new(ADDRESS, 443), later)
         };
         learned.add(ADDRESS, opener(0), Duration::ZERO, now);
         assert_eq!((opens(59), opens(60)), (Some(0), None));
@@ -151,9 +153,10 @@ mod tests {
     #[test]
     fn names_of_one_address_are_told_apart() {
         let (learned, now) = (Learned::default(), Instant::now());
-        let opens = |port, after_s| {
-            let later = now + Duration::from_secs(after_s);
-            learned.opens(SocketAddrV4::new(ADDRESS, port), later)
+        let at = |port| SocketAddrV4::new(ADDRESS, port);
+        let ends = |port, later| {
+            let end = learned.ends(at(port), now + Duration::from_secs(later));
+            end.map(|end| end.passes)
         };
         let ended = Opener {
             ports: "443".parse().ok(),
@@ -162,20 +165,19 @@ mod tests {
             ..opener(3)
         };
         learned.add(ADDRESS, ended, Duration::ZERO, now);
-        let alone = ended.opened();
-        assert_eq!((opens(443, 0), opens(80, 0)), (Some(alone), None));
+        assert_eq!((ends(443, 0), ends(80, 0)), (Some(false), None));
+        // The rule opens the address no longer, but its TLS is ended.
+        let later = now + KEPT_MIN;
+        assert_eq!(learned.opens(at(443), later), None);
+        assert_eq!((ends(443, 3600), ends(443, 24 * 3600)), (Some(false), None));
         let other = Opener {
             ports: ended.ports,
             ..opener(7)
         };
         learned.add(ADDRESS, other, Duration::from_secs(300), now);
-        let both = Opened {
-            passes: true,
-            ..alone
-        };
-        assert_eq!(opens(443, 0), Some(both));
-        // The first name is forgotten, and its TLS is no longer ended.
-        assert_eq!(opens(443, 60), Some(other.opened()));
+        assert_eq!((ends(443, 0), ends(443, 300)), (Some(true), Some(false)));
+        assert_eq!(learned.opens(at(443), now), Some(3));
+        assert_eq!(learned.opens(at(443), later), Some(7));
     }
 
     #[test]

@@ -50,9 +50,9 @@ pub(crate) const RESOLVER_TIMEOUT: Duration = Duration::from_secs(4);
 /// The idle time of a TCP connection for DNS queries.
 pub(crate) const NAME_STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of connections whose TLS may be ended, or passed on after their hello was read, at
-/// once. Each takes at most 450 KiB for its two TLS sessions and the buffers of HTTP.
-pub(crate) const EDGE_FLOWS_MAX: usize = 128;
+/// The number of connections at once that go through the edge: it ends the TLS of 128 of them, and
+/// passes others on, whose names have the same address.
+pub(crate) const EDGE_FLOWS_MAX: usize = 256;
 /// The buffer for each direction between such a connection and the edge: more than a TLS record.
 pub(crate) const EDGE_BUFFER_BYTES: usize = 32 * 1024;
 /// The time in which the edge ends a connection that the guest has ended.

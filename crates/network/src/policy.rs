@@ -130,8 +130,8 @@ impl Policy {
             return Decision::allowed(Reason::Rule(rule));
         }
         if denial.as_ref().is_none_or(|denial| denial.opens_by_name)
-            && let Some(opened) = self.learned.opens(destination, Instant::now())
-            && let Some(rule) = self.allow.get(opened.rule)
+            && let Some(index) = self.learned.opens(destination, Instant::now())
+            && let Some(rule) = self.allow.get(index)
         {
             return Decision::allowed(Reason::Rule(rule));
         }
@@ -168,12 +168,11 @@ impl Policy {
     /// Returns the treatment of a connection's TLS if the connection was allowed for `reason`.
     /// `None` if no name whose TLS is ended was resolved to the destination.
     pub(crate) fn tls_end(&self, destination: SocketAddrV4, reason: Reason<'_>) -> Option<TlsEnd> {
-        let opened = self.learned.opens(destination, Instant::now());
-        let opened = opened.filter(|opened| opened.ends_tls)?;
+        let end = self.learned.ends(destination, Instant::now())?;
         // A rule of addresses, or the default, opens the address without any name.
         let is_by_name = matches!(reason, Reason::Rule(rule) if rule.is_of_names());
         Some(TlsEnd {
-            passes: opened.passes || !is_by_name,
+            passes: end.passes || !is_by_name,
         })
     }
 

@@ -1,5 +1,7 @@
 use std::io::{BufRead as _, BufReader, ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use msb_secrets::{
     ControlAnswer, ControlClient, ControlRequest, LINE_MAX_BYTES, SecretState, SecretValue,
@@ -51,10 +53,12 @@ fn values_are_set_listed_and_removed() {
 fn more_requests_than_a_second_takes_wait() {
     let ended = Ended::new(None);
     let mut client = client(&ended);
+    let begun = Instant::now();
     for _ in 0..40 {
         let answer = client.send(ControlRequest::List).unwrap();
         assert_eq!(answer, listed(ValueState::Missing));
     }
+    assert!(begun.elapsed() >= Duration::from_secs(1));
     ended.host.end();
 }
 
@@ -109,10 +113,10 @@ fn the_clients_are_bounded_and_one_that_goes_makes_room() {
     }
     assert!(client(&ended).send(ControlRequest::List).is_err());
     clients.pop();
-    let deadline = std::time::Instant::now() + TIMEOUT;
+    let deadline = Instant::now() + TIMEOUT;
     while client(&ended).send(ControlRequest::List).is_err() {
-        assert!(std::time::Instant::now() < deadline, "there is no room");
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(Instant::now() < deadline, "there is no room");
+        thread::sleep(Duration::from_millis(5));
     }
     ended.host.end();
 }
