@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
@@ -5,6 +6,7 @@ use std::path::Path;
 use durable_files::now_ns;
 use msb_network::NetworkRecord;
 use serde::Serialize;
+use terminal_text::{ascii_json, escaped_json};
 
 use crate::json_lines::{LineReader, NETWORK_LIMITS};
 use crate::log_options::LogOptions;
@@ -171,12 +173,12 @@ impl Log {
                 }
                 Source::Output(reader) => reader.next_record()?,
                 Source::Asks(records) => match records.next_record()? {
-                    Some(record) => Some(of_value(Some(record.time_ns), &record)?),
+                    Some(record) => Some(of_value(Some(record.time_ns), &record, escaped_json)?),
                     None => None,
                 },
                 Source::Network(reader) => match reader.next_record::<NetworkRecord>()? {
                     Some(record) if options.denied && !record.is_denied() => continue,
-                    Some(record) => Some(of_value(record.time_ns(), &record)?),
+                    Some(record) => Some(of_value(record.time_ns(), &record, ascii_json)?),
                     None => None,
                 },
             };
@@ -209,12 +211,15 @@ impl Source {
     }
 }
 
-/// Returns a value as a line of JSON without hidden characters. The file is hostile: what is passed on is what was read
-/// of it.
-fn of_value(time_ns: Option<u64>, value: &impl Serialize) -> io::Result<LogRecord> {
+/// Returns a value as a line of JSON, without the characters that are to be escaped. The file is hostile: what is passed
+/// on is what was read of it.
+fn of_value(
+    time_ns: Option<u64>,
+    value: &impl Serialize,
+    escape: fn(&str) -> Cow<'_, str>,
+) -> io::Result<LogRecord> {
     let json = serde_json::to_string(value)?;
-    let line = terminal_text::escaped_json(&json);
-    Ok(LogRecord::of_line(time_ns, &line))
+    Ok(LogRecord::of_line(time_ns, &escape(&json)))
 }
 
 #[cfg(test)]

@@ -21,6 +21,8 @@ const FILE_MIN_BYTES: u64 = 1 << 30;
 
 /// Data memory limit of the network process, in bytes: twice the highest use that was measured.
 const NETWORK_DATA_BYTES: u64 = 128 << 20;
+/// The same if the process ends TLS: 128 connections take at most 450 KiB each.
+const EDGE_DATA_BYTES: u64 = 192 << 20;
 
 /// Returns the supervisor's jail: the directory that it writes, and no other file.
 pub(crate) fn supervisor_jail(files: &SandboxPaths) -> Jail {
@@ -32,17 +34,23 @@ pub(crate) fn disk_jail(directory: &Path) -> Jail {
     Jail::new(Calls::Vmm).with(directory, Access::Keep)
 }
 
-/// Returns the network process's jail: the files that it reads while it serves, and no other.
+/// Returns the network process's jail: the files that it reads while it serves, and no other. Authority and roots are
+/// loaded before, and the socket for the values of secrets is bound.
 pub(crate) fn of_network(network: &Network) -> Jail {
     Jail::new(Calls::Network).with_any(network.files(), Access::Read)
 }
 
 /// Returns the resource limits of the network process, its memory included.
 pub(crate) fn limits_of_network(network: &Network) -> Limits {
+    let data_bytes = if network.ends_tls() {
+        EDGE_DATA_BYTES
+    } else {
+        NETWORK_DATA_BYTES
+    };
     Limits {
         open_files: Some(network.descriptors_max()),
         file_bytes: Some(FILE_MIN_BYTES),
-        data_bytes: Some(NETWORK_DATA_BYTES),
+        data_bytes: Some(data_bytes),
         any_owner: false,
     }
 }

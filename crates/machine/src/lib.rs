@@ -14,6 +14,7 @@ mod confinement;
 mod disk_cut;
 mod disk_server;
 mod log;
+mod network_edge;
 mod network_log;
 mod network_process;
 mod probe;
@@ -25,6 +26,7 @@ mod supervisor;
 mod vmm_process;
 
 pub use disk_server::DiskServerError;
+pub use network_edge::NetworkEdgeError;
 pub use network_process::{NetworkProcessError, NetworkStartError, serve_network};
 pub use probe::{Finding, Trial, probe};
 pub use share_process::{ShareProcessError, serve_share};

@@ -13,8 +13,8 @@ use msb_runtime::SandboxPaths;
 
 use crate::log::log_line;
 
-/// The most reports that are taken within [`SPAN`]: twice what a network reports. Further ones wait in the pipe, which
-/// the network's process does not wait for.
+/// The most reports that are taken within [`SPAN`]: more than the 332 that a network writes. Further ones wait in the pipe,
+/// which the network's process does not wait for.
 const REPORTS_MAX: u32 = 512;
 const SPAN: Duration = Duration::from_secs(1);
 

@@ -19,6 +19,7 @@ use msb_runtime::{SandboxPaths, VmmCommand};
 use serde::Deserialize;
 
 use crate::confinement;
+use crate::network_edge::{self, NetworkEdgeError};
 
 /// Time limit for listening on the published ports.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,6 +40,9 @@ pub enum NetworkProcessError {
         #[source]
         source: io::Error,
     },
+    /// The TLS of secrets cannot be ended.
+    #[error(transparent)]
+    Edge(#[from] NetworkEdgeError),
     /// The process cannot be confined, so it serves no guest.
     #[error("cannot confine the network process")]
     Jail(#[from] JailError),
@@ -78,10 +82,10 @@ struct NetworkSpec {
 /// The process is confined after it listens on the published ports and has written them to standard
 /// output, a pipe, as a line with the JSON of `ports.json`. Its further lines are the reports of the network. It leaves
 /// all files to the VMM process, which holds the sandbox's lock: whoever else writes to the directory may meet its
-/// removal.
+/// removal. Only the socket for the values of secrets is its own: the VMM process waits until it is there.
 ///
 /// # Errors
-/// If a port cannot be published, the process cannot be confined, or the socket fails.
+/// If a port cannot be published, the TLS of secrets cannot be ended, the process cannot be confined, or the socket fails.
 pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let io_error = |action| move |source| NetworkProcessError::Io { action, source };
     let files = SandboxPaths {
@@ -92,7 +96,9 @@ pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let launch_spec: NetworkSpec = launch_spec.map_err(io_error("read machine.json"))?;
     let socket = io::stdin().as_fd().try_clone_to_owned();
     let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
-    let network = Network::bind(&launch_spec.network.unwrap_or_default())?;
+    let settings = launch_spec.network.unwrap_or_default();
+    let edge = network_edge::open(&files, &settings)?;
+    let network = Network::bind(&settings, edge)?;
     let reports = report(&network.published()).map_err(io_error("report the published ports"))?;
     renounce(&confinement::limits_of_network(&network), launch_spec.jail)?;
     confinement::of_network(&network).put_on(launch_spec.jail)?;

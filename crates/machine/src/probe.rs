@@ -76,12 +76,14 @@ pub fn probe(
         jails.push(("disk", jail));
     }
     if let Some(settings) = &launch_spec.network {
-        // The ports are left out: those of a running sandbox are in use.
+        // The ports are left out: those of a running sandbox are in use. The jail does not depend on the rest.
         let settings = Settings {
             publish: Vec::new(),
+            secrets: Vec::new(),
+            requests: Vec::new(),
             ..settings.clone()
         };
-        let network = Network::bind(&settings).map_err(NetworkProcessError::from);
+        let network = Network::bind(&settings, None).map_err(NetworkProcessError::from);
         let network = network.map_err(VmmProcessError::NetworkProbe)?;
         jails.push(("network", confinement::of_network(&network)));
     }

@@ -24,8 +24,18 @@ pub(crate) enum Reason<'a> {
     Host,
     /// Another resolver would answer for names that are denied.
     Resolver,
+    /// QUIC would carry TLS past the network, which ends it at this destination.
+    Quic,
     /// No rule opens it.
     Never,
+}
+
+/// The treatment of a connection to a destination whose TLS is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TlsEnd {
+    /// True if a connection is passed on that is not TLS for a name whose TLS is ended. Several
+    /// names may have one address.
+    pub(crate) passes: bool,
 }
 
 impl<'a> Decision<'a> {
@@ -58,6 +68,7 @@ impl fmt::Display for Reason<'_> {
             Self::Range(range) => range.fmt(f),
             Self::Host => f.write_str("host"),
             Self::Resolver => f.write_str("other-resolver"),
+            Self::Quic => f.write_str("quic-of-secret"),
             Self::Never => f.write_str("never"),
         }
     }

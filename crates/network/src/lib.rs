@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! guest ── virtio-net ── VMM ══ frames on a Unix socket ══ switch ─┬─ a TCP stack a connection ── TcpStream
+//!                                                                  │                └─ its TLS ended ── TcpStream
 //!                                                                  ├─ a UDP flow ─────────────── UdpSocket
 //!                                                                  └─ names ────── the host's resolvers
 //! ```
@@ -9,7 +10,9 @@
 //! [`Network`] is one sandbox's network; it runs in its own process. Once it listens on the
 //! published ports it needs no privilege, and the VMM needs no socket but the one for frames.
 //! [`Settings`] say what the guest may connect to; `docs/network.md` gives the order in which its
-//! rules decide. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
+//! rules decide. Connections to the hosts of secrets, and of HTTPS requests that are allowed, go
+//! through [`msb_tls_edge`], which ends their TLS; the values of secrets arrive on a socket of their
+//! own. A network without [`EdgeParts`] does nothing of this. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
 //!
 //! **Limits.** Connections, flows, DNS queries and every queue are bounded. A side that does not
 //! read stops the other: nothing is kept for it beyond its TCP buffers. Only IPv4, TCP and UDP are
@@ -19,8 +22,10 @@
 
 mod budget;
 mod buffers;
+mod control;
 mod datagram_socket;
 mod decision;
+mod edge;
 mod flows;
 mod frames;
 mod learned;
@@ -30,6 +35,7 @@ mod log_record;
 mod name;
 mod names;
 mod network;
+mod opening;
 mod own_address;
 mod packet;
 mod policy;
@@ -49,15 +55,18 @@ mod rule;
 mod settings;
 mod switch;
 mod tcp;
+mod tls_record;
 mod udp;
 mod window;
 mod wire;
 
+pub use edge::EdgeParts;
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
 pub use log_record::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
     NetworkReport, NetworkTotals, Verdict,
 };
+pub use msb_tls_edge::{EdgeEvent, HttpRecord, HttpVerdict};
 pub use network::{Network, READY, ServeError};
 pub use port::{Host, InvalidPort, Port};
 pub use ports::{InvalidPorts, Ports};
@@ -65,3 +74,4 @@ pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
 pub use settings::{DefaultPolicy, Settings};
+pub use tls_record::NetworkTls;

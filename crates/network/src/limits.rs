@@ -49,3 +49,20 @@ pub(crate) const UDP_STREAM_TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) const RESOLVER_TIMEOUT: Duration = Duration::from_secs(4);
 /// The idle time of a TCP connection for DNS queries.
 pub(crate) const NAME_STREAM_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The number of connections at once that go through the edge: it ends the TLS of 128 of them, and
+/// passes others on, whose names have the same address.
+pub(crate) const EDGE_FLOWS_MAX: usize = 256;
+/// The buffer for each direction between such a connection and the edge: more than a TLS record.
+pub(crate) const EDGE_BUFFER_BYTES: usize = 32 * 1024;
+/// The time in which the edge ends a connection that the guest has ended.
+pub(crate) const EDGE_END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The number of clients of the control socket at once: the refresh of the values, and others for
+/// a moment.
+pub(crate) const CONTROL_CLIENTS_MAX: usize = 4;
+/// The number of requests of all clients that are carried out within a second: as many as a
+/// sandbox has secrets.
+pub(crate) const CONTROL_REQUESTS_MAX: u32 = 16;
+/// The time in which a client has to take an answer.
+pub(crate) const CONTROL_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);

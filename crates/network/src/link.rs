@@ -27,3 +27,13 @@ pub(crate) const GATEWAY_MAC: EthernetAddress = EthernetAddress([0x02, 0x6d, 0x7
 
 /// The gateway's port for DNS queries.
 pub(crate) const DNS_PORT: u16 = 53;
+
+/// Returns the address that the host connects to if the guest connects to `address`: the gateway
+/// stands for the host's loopback.
+pub(crate) fn host_address(address: Ipv4Addr) -> Ipv4Addr {
+    if address == GATEWAY_ADDRESS {
+        Ipv4Addr::LOCALHOST
+    } else {
+        address
+    }
+}

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
+use crate::tls_record::NetworkTls;
 
 /// A record of the log of a sandbox's network, with the keys of `msb logs --source network --format json`. Names are
 /// those that the guest asked for, and it may ask for any.
@@ -33,6 +34,9 @@ pub enum NetworkEvent {
         /// The number of these events.
         count: u64,
     },
+    /// An event of a connection whose TLS is ended, or could be. It has a name of its own.
+    #[serde(untagged)]
+    Tls(NetworkTls),
 }
 
 /// The begin of a flow: of a connection, or of datagrams between two ports.
@@ -133,6 +137,8 @@ pub enum FlowEnd {
     Timeout,
     /// Nothing was sent for too long.
     Idle,
+    /// It was no TLS for a host of an HTTPS request that is allowed.
+    Denied,
     /// The machine ended before it did.
     Machine,
 }
@@ -190,7 +196,9 @@ impl NetworkRecord {
         let verdict = match &self.event {
             NetworkEvent::Connect(connect) => connect.verdict,
             NetworkEvent::Dns(query) => query.verdict,
-            NetworkEvent::Close(_) | NetworkEvent::Lost { .. } => return false,
+            NetworkEvent::Close(close) => return close.end == FlowEnd::Denied,
+            NetworkEvent::Tls(tls) => return tls.is_refusal(),
+            NetworkEvent::Lost { .. } => return false,
         };
         verdict == Verdict::Denied
     }
@@ -202,7 +210,7 @@ impl NetworkEvent {
         match &mut self {
             Self::Connect(connect) => connect.count = count,
             Self::Dns(query) => query.count = count,
-            Self::Close(_) | Self::Lost { .. } => {}
+            Self::Close(_) | Self::Lost { .. } | Self::Tls(_) => {}
         }
         self
     }

@@ -37,6 +37,16 @@ impl DomainName {
         Self::new(text.split('.').map(str::as_bytes))
     }
 
+    /// Returns the name of the host that the records of a service belong to: `a.test` of
+    /// `_8443._https.a.test` (RFC 9460, section 2.3).
+    pub(crate) fn of_host(&self) -> Self {
+        let is_of_service = |label: &&String| label.starts_with('_');
+        let labels = self.labels.iter().skip_while(is_of_service);
+        Self {
+            labels: labels.cloned().collect(),
+        }
+    }
+
     /// Returns true if the name is one that a rule can have: of letters, digits, `-` and `_`, and no mistyped address.
     /// A guest may ask for others, which are not to be pasted into a shell.
     pub(crate) fn is_of_hosts(&self) -> bool {
@@ -104,6 +114,18 @@ mod tests {
         assert!(below.matches(&name("a.example.com")) && below.matches(&name("A.b.example.com.")));
         for other in ["example.com", "badexample.com", "example.com.evil.org"] {
             assert!(!below.matches(&name(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_service_has_the_name_of_its_host() {
+        for (service, host) in [
+            ("_8443._https.a.test", "a.test"),
+            ("a._b.test", "a._b.test"),
+            ("a.test", "a.test"),
+        ] {
+            let name = DomainName::parse(service).unwrap();
+            assert_eq!(name.of_host().to_string(), host);
         }
     }
 

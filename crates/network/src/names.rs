@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use crate::datagram_socket::connected_socket;
 use crate::decision::{Decision, Reason};
 use crate::limits::{NAME_STREAM_TIMEOUT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_TIMEOUT};
+use crate::link::host_address;
 use crate::policy::Policy;
 use crate::question::{QUESTION_MAX_BYTES, Question, Unasked};
 use crate::recorder::Recorder;
@@ -105,8 +106,7 @@ impl NameService {
         let decision = self.policy.decide_name(&question.name);
         let answer = if !decision.is_allowed() {
             reply(question, ResponseCode::NXDomain)
-        } else if question.query.query_type() == RecordType::AAAA {
-            // A guest has no IPv6: addresses that it cannot reach would only cost it time.
+        } else if self.hides(question) {
             reply(question, ResponseCode::NoError)
         } else {
             self.find_answer(question, transport).await
@@ -116,6 +116,20 @@ impl NameService {
         self.recorder
             .answer(&question.query, name, decision, answer.code);
         Some(answer.bytes)
+    }
+
+    /// Returns true if the guest does not get the records that it queries.
+    fn hides(&self, question: &Question) -> bool {
+        match question.query.query_type() {
+            // A guest has no IPv6: addresses that it cannot reach would only cost it time.
+            RecordType::AAAA => true,
+            // They would lead the guest to QUIC, and have keys to encrypt the name of the host in
+            // a TLS hello: neither can be ended.
+            RecordType::HTTPS | RecordType::SVCB => {
+                self.policy.ends_tls_of(&question.name.of_host())
+            }
+            _ => false,
+        }
     }
 
     /// Asks the resolvers, one after the other.
@@ -150,8 +164,9 @@ impl NameService {
         for record in &message.answers {
             if let RData::A(address) = &record.data {
                 let ttl = Duration::from_secs(u64::from(record.ttl));
-                self.policy.learn(&question.name, address.0, ttl);
-                self.recorder.resolve(address.0, &question.name);
+                let address = host_address(address.0);
+                self.policy.learn(&question.name, address, ttl);
+                self.recorder.resolve(address, &question.name);
             }
         }
         let code = message.response_code;

@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Uid, geteuid};
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::UnixStream;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::control::serve_control;
+use crate::edge::{EdgeFlows, EdgeParts};
 use crate::frames::{FrameReader, write_frames};
-use crate::limits::{GUEST_QUEUE_FRAMES, QUESTIONS_MAX, TCP_FLOWS_MAX, UDP_FLOWS_MAX};
+use crate::limits::{
+    CONTROL_CLIENTS_MAX, GUEST_QUEUE_FRAMES, QUESTIONS_MAX, TCP_FLOWS_MAX, UDP_FLOWS_MAX,
+};
 use crate::names::NameService;
 use crate::policy::Policy;
 use crate::published::{Listener, PublishError, listen, take_arrivals};
@@ -45,6 +50,9 @@ pub enum ServeError {
     /// A port cannot be published.
     #[error("the network is not ready")]
     Publish(#[from] PublishError),
+    /// The settings have secrets or HTTPS requests, and nothing ends the TLS of their hosts.
+    #[error("the network has no edge for its secrets and HTTPS requests")]
+    NoEdge,
 }
 
 /// A sandbox's network that listens on its published ports and does not serve a guest yet.
@@ -54,14 +62,21 @@ pub struct Network {
     settings: Settings,
     listeners: Vec<Listener>,
     resolvers: Resolvers,
+    edge: Option<EdgeParts>,
+    /// The user that may use the control socket.
+    owner: Uid,
 }
 
 impl Network {
     /// Listens on the published ports and finds the resolvers. Nothing after it needs a privilege.
+    /// `edge` is `None` exactly if the settings end no TLS.
     ///
     /// # Errors
-    /// If the event loop cannot be started, or a port cannot be published.
-    pub fn bind(settings: &Settings) -> Result<Self, ServeError> {
+    /// If the event loop cannot be started, a port cannot be published, or the edge is missing.
+    pub fn bind(settings: &Settings, edge: Option<EdgeParts>) -> Result<Self, ServeError> {
+        if settings.ends_tls() && edge.is_none() {
+            return Err(ServeError::NoEdge);
+        }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -72,6 +87,8 @@ impl Network {
             settings: settings.clone(),
             listeners,
             resolvers: Resolvers::new(settings.resolvers.clone()),
+            edge,
+            owner: geteuid(),
         })
     }
 
@@ -87,11 +104,18 @@ impl Network {
         self.resolvers.files()
     }
 
+    /// Returns true if the network ends the TLS of some connections, which takes more memory.
+    pub const fn ends_tls(&self) -> bool {
+        self.edge.is_some()
+    }
+
     /// Returns the largest number of descriptors that the network has open at once.
     pub fn descriptors_max(&self) -> u64 {
         let flows = TCP_FLOWS_MAX + UDP_FLOWS_MAX + QUESTIONS_MAX;
         let own = self.listeners.len() + ARRIVALS_WAITING_MAX + DESCRIPTORS_BESIDE;
-        (flows + own).try_into().unwrap_or(u64::MAX)
+        // One more is open until it is refused, and the socket itself.
+        let control = self.edge.as_ref().map_or(0, |_| CONTROL_CLIENTS_MAX + 2);
+        (flows + own + control).try_into().unwrap_or(u64::MAX)
     }
 
     /// Serves the guest whose frames are on `socket`, until its VMM closes it. What happens is reported on `reports`, a
@@ -106,6 +130,8 @@ impl Network {
             settings,
             listeners,
             resolvers,
+            edge,
+            owner,
         } = self;
         let flags = fcntl_getfl(&reports);
         let flags = flags.and_then(|flags| fcntl_setfl(&reports, flags | OFlags::NONBLOCK));
@@ -116,7 +142,14 @@ impl Network {
                 .set_nonblocking(true)
                 .map_err(io_error("use the frame socket"))?;
             let socket = UnixStream::from_std(socket).map_err(io_error("use the frame socket"))?;
-            switch_frames(socket, &settings, listeners, resolvers, recorder.clone()).await
+            let edge = edge.map(|edge| start_edge(edge, owner)).transpose()?;
+            let policy = Arc::new(Policy::new(&settings));
+            let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+            let names = Arc::new(names);
+            let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
+            let switch = Switch::new(policy, names, edge, to_guest, recorder.clone());
+            tokio::spawn(recorder.clone().report_changes());
+            switch_frames(socket, switch, frames, listeners).await
         });
         // The flows that are still open end with their tasks.
         recorder.finish();
@@ -126,12 +159,24 @@ impl Network {
     }
 }
 
+/// Takes clients of the control socket from now on.
+fn start_edge(parts: EdgeParts, owner: Uid) -> Result<EdgeFlows, ServeError> {
+    let edge = Arc::new(parts.edge);
+    if let Some(control) = parts.control {
+        let listener = control
+            .set_nonblocking(true)
+            .and_then(|()| UnixListener::from_std(control));
+        let listener = listener.map_err(io_error("listen on the socket for secrets"))?;
+        tokio::spawn(serve_control(listener, edge.values().clone(), owner));
+    }
+    Ok(EdgeFlows::new(edge))
+}
+
 async fn switch_frames(
     mut socket: UnixStream,
-    settings: &Settings,
+    mut switch: Switch,
+    frames: mpsc::Receiver<Vec<u8>>,
     listeners: Vec<Listener>,
-    resolvers: Resolvers,
-    recorder: Recorder,
 ) -> Result<(), ServeError> {
     let (arrived, mut arrivals) = mpsc::channel(ARRIVALS_WAITING_MAX);
     socket
@@ -139,12 +184,7 @@ async fn switch_frames(
         .await
         .map_err(io_error("report that the network is ready"))?;
     let (reader, writer) = socket.into_split();
-    let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
     let mut writing = tokio::spawn(write_frames(writer, frames));
-    let policy = Arc::new(Policy::new(settings));
-    let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
-    tokio::spawn(recorder.clone().report_changes());
-    let mut switch = Switch::new(policy, Arc::new(names), to_guest, recorder);
     let mut reader = FrameReader::new(reader);
     take_arrivals(listeners, &arrived);
     loop {

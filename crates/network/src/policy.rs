@@ -4,8 +4,8 @@ use std::time::Duration;
 use ipnet::Ipv4Net;
 use tokio::time::Instant;
 
-use crate::decision::{Decision, Reason};
-use crate::learned::Learned;
+use crate::decision::{Decision, Reason, TlsEnd};
+use crate::learned::{Learned, Opener};
 use crate::name::DomainName;
 use crate::own_address::is_own_address;
 use crate::{DefaultPolicy, Rule, Settings};
@@ -22,10 +22,17 @@ use crate::{DefaultPolicy, Rule, Settings};
 ///    private ranges too, but never this host, link-local addresses or loopback.
 /// 5. The ranges that are denied by default: [`DENIED`], and every address of this host.
 /// 6. [`DefaultPolicy`].
+///
+/// A destination of HTTPS, of a secret or of a request that is allowed, implies an `allow` rule of
+/// its name and port.
 #[derive(Debug)]
 pub(crate) struct Policy {
     reach: DefaultPolicy,
+    /// The rules that are implied by requests, those that are implied by secrets, and the user's.
     allow: Vec<Rule>,
+    /// The number of rules that are implied by requests, and of all that are implied.
+    of_requests: usize,
+    implied: usize,
     deny: Vec<Rule>,
     learned: Learned,
     is_own: fn(Ipv4Addr) -> bool,
@@ -87,9 +94,18 @@ const LOOPBACK: Ipv4Net = net(Ipv4Addr::new(127, 0, 0, 0), 8);
 
 impl Policy {
     pub(crate) fn new(settings: &Settings) -> Self {
+        let requests = settings.requests.iter().filter_map(Rule::implied_by);
+        let mut allow: Vec<_> = requests.collect();
+        let of_requests = allow.len();
+        let of_secrets = settings.secrets.iter().flat_map(|secret| &secret.to);
+        allow.extend(of_secrets.filter_map(Rule::implied_by));
+        let implied = allow.len();
+        allow.extend_from_slice(&settings.allow);
         Self {
             reach: settings.reach,
-            allow: settings.allow.clone(),
+            allow,
+            of_requests,
+            implied,
             deny: settings.deny.clone(),
             learned: Learned::default(),
             is_own: is_own_address,
@@ -149,12 +165,37 @@ impl Policy {
         }
     }
 
+    /// Returns the treatment of a connection's TLS if the connection was allowed for `reason`.
+    /// `None` if no name whose TLS is ended was resolved to the destination.
+    pub(crate) fn tls_end(&self, destination: SocketAddrV4, reason: Reason<'_>) -> Option<TlsEnd> {
+        let end = self.learned.ends(destination, Instant::now())?;
+        // A rule of addresses, or the default, opens the address without any name.
+        let is_by_name = matches!(reason, Reason::Rule(rule) if rule.is_of_names());
+        Some(TlsEnd {
+            passes: end.passes || !is_by_name,
+        })
+    }
+
+    /// Returns true if the TLS of this host is ended.
+    pub(crate) fn ends_tls_of(&self, host: &DomainName) -> bool {
+        self.allow[..self.implied]
+            .iter()
+            .any(|rule| rule.names(host))
+    }
+
     /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
     pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
+        let of_requests = &self.allow[..self.of_requests];
+        let passes = !of_requests.iter().any(|rule| rule.names(name));
         for (index, rule) in self.allow.iter().enumerate() {
             if rule.names(name) {
-                let opened = (index, rule.ports);
-                self.learned.add(address, opened, ttl, Instant::now());
+                let opener = Opener {
+                    rule: index,
+                    ports: rule.ports,
+                    ends_tls: index < self.implied,
+                    passes,
+                };
+                self.learned.add(address, opener, ttl, Instant::now());
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::Protocol;
 use crate::log_record::{FlowEnd, NetworkClose, NetworkConnect, Verdict};
 use crate::recorder::Recorder;
+use crate::tls_record::TlsEvents;
 
 /// The rule of flows that come in at a published port.
 const PUBLISHED: &str = "published";
@@ -69,6 +70,11 @@ impl RecordedFlow {
             // Nothing else drops a flow without its end.
             end: FlowEnd::Machine,
         }
+    }
+
+    /// Returns the recorder of events of the flow's TLS.
+    pub(crate) fn tls_events(&self) -> TlsEvents {
+        TlsEvents::new(self.recorder.clone(), self.flow)
     }
 
     /// Records the end of the flow.

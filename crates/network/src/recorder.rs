@@ -19,10 +19,12 @@ use tokio::time::sleep;
 use crate::Protocol;
 use crate::decision::{Decision, Reason};
 use crate::log_record::{
-    NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, NetworkReport, Verdict,
+    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
+    NetworkReport, Verdict,
 };
 use crate::name::DomainName;
 use crate::refusals::Refused;
+use crate::tls_record::NetworkTls;
 use crate::window::{SPAN, Window};
 use state::{Key, State};
 
@@ -67,12 +69,18 @@ impl Recorder {
     pub(crate) fn end(&self, close: NetworkClose, is_begun: bool) {
         self.change(|state| {
             state.totals.open_flows = state.totals.open_flows.saturating_sub(1);
+            state.totals.refused_flows += u64::from(close.end == FlowEnd::Denied);
             if is_begun {
                 state.add_of_flow(NetworkEvent::Close(close));
             } else {
                 state.totals.lost_records += 1;
             }
         });
+    }
+
+    /// Records an event of a flow's TLS.
+    pub(crate) fn add_tls(&self, tls: NetworkTls) {
+        self.change(|state| state.add_tls(tls));
     }
 
     /// Counts bytes of a flow.

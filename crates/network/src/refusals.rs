@@ -48,11 +48,11 @@ impl Refused<'_> {
         Some(format!("--net-allow {target}"))
     }
 
-    /// Returns the reason in words. `None` if nothing is reported: programs try addresses of no single host without
-    /// being asked.
+    /// Returns the reason in words. `None` if nothing is reported: programs try addresses of no single host, and QUIC,
+    /// without being asked.
     fn why(self, reason: Reason<'_>) -> Option<&'static str> {
         Some(match (reason, self) {
-            (Reason::Never, _) => return None,
+            (Reason::Never | Reason::Quic, _) => return None,
             (Reason::Rule(_), _) => "denied by --net-deny",
             (Reason::Resolver, _) => "names are denied, so only the gateway answers queries",
             (Reason::Default(_), _) => "not listed",

@@ -3,6 +3,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use ipnet::Ipv4Net;
+use msb_secrets::HttpsDestination;
 use serde::{Deserialize, Serialize};
 
 use crate::name::{DomainName, NamePattern};
@@ -52,6 +53,13 @@ pub enum InvalidRule {
 }
 
 impl Rule {
+    /// Returns the rule that a destination of HTTPS implies: its host, at its port. `None` if no
+    /// rule can have its name.
+    pub(crate) fn implied_by(destination: &HttpsDestination) -> Option<Self> {
+        let text = format!("{}:{}", destination.host, destination.port);
+        text.parse().ok().filter(Self::is_of_names)
+    }
+
     /// Returns true if the rule applies to this port.
     pub(crate) fn has_port(&self, port: u16) -> bool {
         self.ports.is_none_or(|ports| ports.contain(port))

@@ -1,5 +1,7 @@
 use std::net::SocketAddr;
 
+use msb_secrets::{HttpsDestination, Secret};
+use msb_tls_edge::EdgeSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::{Publish, Rule};
@@ -18,6 +20,28 @@ pub struct Settings {
     pub publish: Vec<Publish>,
     /// The resolvers that answer the guest's queries; empty for the host's own.
     pub resolvers: Vec<SocketAddr>,
+    /// Secrets that the guest uses without having their values. Their destinations are allowed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Secret>,
+    /// The HTTPS requests that are allowed. No other request, and nothing but HTTPS, gets to their
+    /// hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<HttpsDestination>,
+}
+
+impl Settings {
+    /// Returns true if the network ends the TLS of some destinations.
+    pub const fn ends_tls(&self) -> bool {
+        !self.secrets.is_empty() || !self.requests.is_empty()
+    }
+
+    /// Returns the destinations whose TLS is ended, and what is done there.
+    pub fn edge(&self) -> EdgeSettings {
+        EdgeSettings {
+            secrets: self.secrets.clone(),
+            requests: self.requests.clone(),
+        }
+    }
 }
 
 /// The destinations that a sandbox can connect to without a rule.

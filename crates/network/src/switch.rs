@@ -1,41 +1,41 @@
 //! The switch that passes every frame of the guest to its flow.
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddrV4};
 use std::ops::Range;
 use std::sync::Arc;
 
 use smoltcp::wire::Icmpv4DstUnreachable;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::timeout;
+use tokio::sync::mpsc;
 
+use crate::Protocol;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
+use crate::decision::{Reason, TlsEnd};
+use crate::edge::EdgeFlows;
 use crate::flows::{Flows, Origin};
-use crate::limits::{
-    CONNECT_TIMEOUT, FLOW_QUEUES_BYTES, TCP_BUFFER_MIN_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX,
-    UDP_FLOWS_MAX,
-};
-use crate::link::{DNS_PORT, GATEWAY_ADDRESS};
+use crate::limits::{FLOW_QUEUES_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX, UDP_FLOWS_MAX};
+use crate::link::{DNS_PORT, GATEWAY_ADDRESS, host_address};
 use crate::log_record::FlowEnd;
 use crate::names::{NameService, Transport};
+use crate::opening::{Opening, serve_names};
 use crate::packet::{FlowKey, Kind, Packet};
 use crate::policy::Policy;
 use crate::published::{Arrival, ArrivedBy};
 use crate::queue::{Receiver, Waiting};
-use crate::recorded_flow::{RecordedFlow, Traffic};
+use crate::recorded_flow::RecordedFlow;
 use crate::recorder::Recorder;
 use crate::replies;
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
 use crate::wire::Wire;
-use crate::{Protocol, Verdict};
 
 /// The gateway's switch: it takes frames from the guest and passes them to flows.
 pub(crate) struct Switch {
     policy: Arc<Policy>,
     names: Arc<NameService>,
+    /// `None` if no TLS is ended.
+    edge: Option<EdgeFlows>,
     to_guest: mpsc::Sender<Vec<u8>>,
     tcp: Flows,
     udp: Flows,
@@ -50,6 +50,8 @@ pub(crate) struct Switch {
 enum Target {
     /// An address, and the rule that allows it.
     Host(SocketAddrV4, String),
+    /// The same, and the treatment of the connection's TLS.
+    Edge(SocketAddrV4, String, TlsEnd),
     Names,
     Denied,
 }
@@ -58,6 +60,7 @@ impl Switch {
     pub(crate) fn new(
         policy: Arc<Policy>,
         names: Arc<NameService>,
+        edge: Option<EdgeFlows>,
         to_guest: mpsc::Sender<Vec<u8>>,
         recorder: Recorder,
     ) -> Self {
@@ -65,6 +68,7 @@ impl Switch {
         Self {
             policy,
             names,
+            edge,
             to_guest,
             tcp: Flows::new(TCP_FLOWS_MAX, queued.clone()),
             udp: Flows::new(UDP_FLOWS_MAX, queued),
@@ -113,6 +117,15 @@ impl Switch {
                 if let Some(opening) = self.open_stream(key, segment) {
                     let flow = self.record(Protocol::Tcp, address, rule);
                     tokio::spawn(opening.connect(address, flow, self.buffers.clone()));
+                }
+            }
+            Target::Edge(address, rule, end) => {
+                if let Some(flow) = self.edge.as_ref().and_then(EdgeFlows::open)
+                    && let Some(opening) = self.open_stream(key, segment)
+                {
+                    let record = self.record(Protocol::Tcp, address, rule);
+                    let buffers = Buffers::new(&self.buffers);
+                    tokio::spawn(flow.serve(opening, record, (address, end), buffers));
                 }
             }
         }
@@ -228,17 +241,23 @@ impl Switch {
     /// Returns the target of the guest's packets to `remote`. The gateway stands for the host's
     /// loopback.
     fn target(&self, protocol: Protocol, remote: SocketAddrV4) -> Target {
-        let address = match *remote.ip() {
-            GATEWAY_ADDRESS if remote.port() == DNS_PORT => return Target::Names,
-            GATEWAY_ADDRESS => Ipv4Addr::LOCALHOST,
-            address => address,
-        };
-        let address = SocketAddrV4::new(address, remote.port());
+        if remote == SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT) {
+            return Target::Names;
+        }
+        let address = SocketAddrV4::new(host_address(*remote.ip()), remote.port());
         let decision = self.policy.decide(address);
-        match decision.verdict {
-            Verdict::Allowed => Target::Host(address, decision.reason.to_string()),
-            Verdict::Denied => {
-                self.recorder.refuse(protocol, address, decision.reason);
+        if !decision.is_allowed() {
+            self.recorder.refuse(protocol, address, decision.reason);
+            return Target::Denied;
+        }
+        let rule = decision.reason.to_string();
+        let edge = self.edge.as_ref();
+        let end = edge.and_then(|_| self.policy.tls_end(address, decision.reason));
+        match (end, protocol) {
+            (None, _) => Target::Host(address, rule),
+            (Some(end), Protocol::Tcp) => Target::Edge(address, rule, end),
+            (Some(_), Protocol::Udp) => {
+                self.recorder.refuse(protocol, address, Reason::Quic);
                 Target::Denied
             }
         }
@@ -256,118 +275,10 @@ impl Switch {
 /// another error than one that the destination refuses.
 const DENIED: Icmpv4DstUnreachable = Icmpv4DstUnreachable::CommProhibited;
 
-/// A connection of the guest that is not established yet.
-struct Opening {
-    key: FlowKey,
-    syn: Waiting,
-    wire: Wire,
-    packets: Receiver,
-}
-
-impl Opening {
-    /// Connects to a host, then establishes the guest's connection. Until then only the guest's
-    /// first segment is kept.
-    async fn connect(self, address: SocketAddrV4, flow: RecordedFlow, buffers: Budget) {
-        let connected = match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
-            Ok(connected) => connected.and_then(|stream| prepare(&stream).map(|()| stream)),
-            Err(_) => Err(io::ErrorKind::TimedOut.into()),
-        };
-        let error = match connected {
-            Ok(stream) => {
-                let end = match self.accept(Buffers::new(&buffers)) {
-                    Some(tcp) => tcp.join(stream, &flow.traffic).await,
-                    None => FlowEnd::PeerReset,
-                };
-                flow.end(end);
-                return;
-            }
-            Err(error) => error,
-        };
-        flow.end(match error.kind() {
-            io::ErrorKind::ConnectionRefused => FlowEnd::Refused,
-            io::ErrorKind::TimedOut => FlowEnd::Timeout,
-            _ => FlowEnd::Unreachable,
-        });
-        let syn = self.syn.packet();
-        let frame = match error.kind() {
-            io::ErrorKind::ConnectionRefused => replies::reset(syn),
-            _ => replies::unreachable(syn, why_unreachable(&error)),
-        };
-        send(&self.wire.to_guest, frame).await;
-    }
-
-    fn accept(mut self, buffers: Buffers) -> Option<TcpFlow> {
-        self.wire.from_guest.push_back(self.syn);
-        TcpFlow::accept(self.key, self.wire, self.packets, buffers)
-    }
-}
-
-async fn serve_names(opening: Opening, names: Arc<NameService>, _place: OwnedSemaphorePermit) {
-    let (guest_side, service_side) = tokio::io::duplex(TCP_BUFFER_MIN_BYTES);
-    let Some(flow) = opening.accept(Buffers::new(&Budget::new(0))) else {
-        return;
-    };
-    // Both futures end with the connection. The queries have records of their own.
-    let traffic = Traffic::default();
-    let joined = flow.join(guest_side, &traffic);
-    let _ = tokio::join!(joined, names.serve_stream(service_side));
-}
-
 async fn join_datagrams(datagrams: UdpFlow, host: HostEnd, flow: RecordedFlow) {
     let end = datagrams.join(host, &flow.traffic).await;
     flow.end(end);
 }
 
-/// Sends a frame once there is room for it. A guest that has gone does not need it.
-async fn send(to_guest: &mpsc::Sender<Vec<u8>>, frame: Option<Vec<u8>>) {
-    if let Some(frame) = frame {
-        let _ = to_guest.send(frame).await;
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::time::{Duration, Instant};
-
-    use hickory_proto::op::{Message, Query};
-    use hickory_proto::rr::{Name, RecordType};
-    use tokio::runtime::Handle;
-    use tokio::time::sleep;
-
-    use super::*;
-    use crate::Settings;
-    use crate::resolvers::Resolvers;
-
-    fn question() -> Vec<u8> {
-        let mut question = Message::query();
-        let name = Name::from_ascii("example.com.").unwrap();
-        question.add_query(Query::query(name, RecordType::AAAA));
-        question.to_vec().unwrap()
-    }
-
-    #[tokio::test]
-    async fn answers_that_nobody_reads_do_not_gather() {
-        let policy = Arc::new(Policy::new(&Settings::default()));
-        let recorder = Recorder::new(File::options().write(true).open("/dev/null").unwrap());
-        let resolvers = Resolvers::new(Vec::new());
-        let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
-        let (to_guest, mut frames) = mpsc::channel(1);
-        let mut switch = Switch::new(policy, Arc::new(names), to_guest, recorder);
-        let key = FlowKey {
-            guest_port: 5300,
-            remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),
-        };
-        let bytes = question();
-        for _ in 0..5000 {
-            switch.take_datagram(key, &bytes, 0..bytes.len());
-        }
-        let left = || Handle::current().metrics().num_alive_tasks();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while left() > 0 {
-            assert!(Instant::now() < deadline, "{} tasks wait", left());
-            sleep(Duration::from_millis(10)).await;
-        }
-        assert!(frames.recv().await.is_some() && frames.is_empty());
-    }
-}
+mod tests;

@@ -111,8 +111,8 @@ pub use msb_runtime::{Rule, RuleState};
 pub use names::Names;
 pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
 pub use network_log::{
-    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkLog, NetworkQuery, NetworkRecord,
-    Verdict,
+    EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
+    NetworkLog, NetworkQuery, NetworkRecord, NetworkTls, Verdict,
 };
 pub use operation::Operation;
 pub use questions::{Allowed, Answering, Question, QuestionAnswer, QuestionEvent, Questions};

@@ -130,6 +130,7 @@ impl Network {
             deny: self.denied()?,
             publish,
             resolvers: self.resolvers()?,
+            ..Settings::default()
         }))
     }
 

@@ -1,5 +1,6 @@
 pub use msb_runtime::network::{
-    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, Verdict,
+    EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
+    NetworkQuery, NetworkRecord, NetworkTls, Verdict,
 };
 
 use crate::{Error, LogOptions, LogSource, Logs, Operation, Sandbox};
@@ -22,7 +23,8 @@ impl NetworkLog {
 }
 
 impl Sandbox {
-    /// Returns the log of the network: each connection and its end, refusals, and DNS queries. The options choose
+    /// Returns the log of the network: each connection and its end, refusals, DNS queries, and the requests of connections
+    /// whose TLS is ended. The options choose
     /// records; their source is that of this log.
     ///
     /// ```no_run

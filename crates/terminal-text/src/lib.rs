@@ -74,7 +74,19 @@ pub fn escaped_lines(text: &str) -> Cow<'_, str> {
 /// in strings they are written as `\u....`. Newlines stay, because strings have none.
 #[must_use]
 pub fn escaped_json(json: &str) -> Cow<'_, str> {
-    let is_escaped = |character: char| is_hidden(character) && character != '\n';
+    json_where(json, |character| is_hidden(character) && character != '\n')
+}
+
+/// Returns JSON as [`escaped_json`] does, in ASCII: all other characters are written as `\u....`.
+#[must_use]
+pub fn ascii_json(json: &str) -> Cow<'_, str> {
+    json_where(json, |character| {
+        !character.is_ascii() || (is_hidden(character) && character != '\n')
+    })
+}
+
+/// Returns JSON that means the same, without the characters that are to be escaped.
+fn json_where(json: &str, is_escaped: impl Fn(char) -> bool + Copy) -> Cow<'_, str> {
     if !json.contains(is_escaped) {
         return Cow::Borrowed(json);
     }
@@ -150,5 +162,12 @@ mod tests {
         let read: serde_json::Value = serde_json::from_str(&shown).expect("valid");
         assert_eq!(read, value);
         assert!(matches!(escaped_json("{\n}"), Cow::Borrowed(_)));
+        let ascii = ascii_json(&json);
+        assert!(
+            ascii.is_ascii() && ascii.contains(r"\u001b\u00e9"),
+            "{ascii}"
+        );
+        let read: serde_json::Value = serde_json::from_str(&ascii).expect("valid");
+        assert_eq!(read, value);
     }
 }

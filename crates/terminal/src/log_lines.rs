@@ -1,5 +1,7 @@
 //! Records of logs that are JSON, as lines for people.
 
+mod tls_lines;
+
 use jiff::Timestamp;
 use msb_sdk::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, Verdict,
@@ -36,6 +38,7 @@ pub fn of_network(json: &[u8]) -> serde_json::Result<String> {
         NetworkEvent::Lost { count } => {
             format!("{count} events are not recorded: there were too many")
         }
+        NetworkEvent::Tls(tls) => tls_lines::of(tls)?,
         other => serde_json::to_string(other)?,
     };
     // Names are the guest's.
@@ -80,16 +83,22 @@ fn closed(close: &NetworkClose) -> String {
         FlowEnd::Unreachable => "unreachable",
         FlowEnd::Timeout => "not answered",
         FlowEnd::Idle => "idle",
+        FlowEnd::Denied => "refused by the rules for HTTPS",
         FlowEnd::Machine => "ended with the machine",
         _ => "ended",
     };
+    let traffic = traffic(close.ms, close.sent, close.received);
+    format!("{} {end} after {traffic}", close.flow)
+}
+
+/// Returns a time, and the bytes that were transferred in it.
+fn traffic(ms: u64, sent: u64, received: u64) -> String {
     format!(
-        "{} {end} after {}.{:03}s, {} sent, {} received",
-        close.flow,
-        close.ms / 1000,
-        close.ms % 1000,
-        human_size(close.sent),
-        human_size(close.received)
+        "{}.{:03}s, {} sent, {} received",
+        ms / 1000,
+        ms % 1000,
+        human_size(sent),
+        human_size(received)
     )
 }
 
@@ -146,6 +155,10 @@ mod tests {
             (
                 r#"{"time":"2026-11-27T02:41:03.120Z","event":"dns","name":"a\n\u001b[2J.test","type":"A","verdict":"denied","rule":"listed","code":"NXDOMAIN"}"#,
                 r"refused name a\n\u{1b}[2J.test A by listed: NXDOMAIN",
+            ),
+            (
+                r#"{"time":"2026-11-27T02:41:03.120Z","event":"close","flow":17,"sent":0,"received":0,"ms":1,"end":"denied"}"#,
+                "17 refused by the rules for HTTPS after 0.001s, 0B sent, 0B received",
             ),
             (
                 r#"{"time":"2026-11-27T02:41:03.120Z","event":"lost","count":31}"#,

@@ -49,6 +49,6 @@ pub use authority::{Authority, AuthorityError};
 pub use edge::{Edge, EdgeError};
 pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
 pub use roots::{NoRoots, Roots};
-pub use serve::Served;
+pub use serve::{Refused, Served};
 pub use settings::EdgeSettings;
 pub use values::{NoSuchSecret, NoValue, Values};

@@ -66,13 +66,13 @@ impl LineWriter {
         })
     }
 
-    /// Adds a record. Its line has no character that a terminal or a splitter of lines could act on.
+    /// Adds a record. Its line is ASCII without characters that a terminal or a splitter of lines could act on.
     ///
     /// # Errors
     /// If the file cannot be written. The next record is tried again.
     pub fn add(&mut self, record: &impl Serialize) -> io::Result<()> {
         let json = serde_json::to_string(record)?;
-        self.put(&terminal_text::escaped_json(&json))
+        self.put(&terminal_text::ascii_json(&json))
     }
 
     /// Adds a line of JSON.

@@ -23,6 +23,38 @@ fn records_are_the_lines_that_are_documented() {
             r#"{"time":"2026-11-27T02:41:05.000Z","event":"lost","count":31}"#,
             false,
         ),
+        (
+            r#"{"time":"2026-11-27T02:41:05.000Z","event":"close","flow":18,"sent":0,"received":0,"ms":3,"end":"denied"}"#,
+            true,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:03.130Z","flow":17,"event":"tls","sni":"api.example.com","ended":true}"#,
+            false,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:03.990Z","flow":17,"event":"http","method":"POST","host":"api.example.com","path":"/v1/…","query":true,"status":200,"sent":2113,"received":48120,"ms":812,"version":"h2","secrets":["ANTHROPIC_API_KEY"],"verdict":"allowed"}"#,
+            false,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:03.990Z","flow":17,"event":"http","method":"POST","host":"api.example.com","path":"/admin","status":403,"sent":0,"received":0,"ms":1,"version":"http/1.1","verdict":"denied"}"#,
+            true,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:04.000Z","flow":17,"event":"secret.misplaced","secret":"KEY","place":"user-agent"}"#,
+            false,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:04.000Z","flow":17,"event":"secret.reflected","secret":"KEY","host":"api.example.com","path":"/debug"}"#,
+            true,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:04.000Z","flow":17,"event":"tls.refused","sni":"api.example.com","alert":"unknown_ca"}"#,
+            false,
+        ),
+        (
+            r#"{"time":"2026-11-27T02:41:04.000Z","flow":17,"event":"upstream.certificate","sni":"api.example.com","reason":"it has expired"}"#,
+            true,
+        ),
     ] {
         let record: NetworkRecord = serde_json::from_str(json).unwrap();
         assert_eq!(serde_json::to_string(&record).unwrap(), json);

@@ -1,3 +1,4 @@
+mod ended_tls;
 mod special_addresses;
 
 use super::*;

@@ -11,12 +11,18 @@ use crate::Protocol;
 use crate::log_record::{NetworkEvent, NetworkRecord, NetworkReport, NetworkTotals};
 use crate::refusals::Refusals;
 use crate::resolved::Resolved;
+use crate::tls_record::{NetworkTls, is_alarm};
 use crate::window::Window;
 
-/// The most records of flows within a second, and the most others. With the one that counts what is left out, they are
-/// fewer than 256. Apart from each other, so that refusals without end hide no connection.
+/// The most records of flows within a second, and the most of refusals and queries. With the one that counts what is left
+/// out, they are fewer than 256. Apart from each other, so that refusals without end hide no connection.
 const FLOW_RECORDS_MAX: u32 = 160;
 const OTHER_RECORDS_MAX: u32 = 90;
+/// The most records of TLS and HTTP within a second, where TLS is ended, and the most of what a guest cannot cause alone.
+const TLS_RECORDS_MAX: u32 = 64;
+const ALARMS_MAX: u32 = 16;
+/// The longest line that a pipe takes all of, or nothing: `PIPE_BUF` (uapi/linux/limits.h).
+const LINE_MAX_BYTES: usize = 4096;
 
 /// The records and counters of one network, and the pipe that takes them.
 #[derive(Debug)]
@@ -24,6 +30,8 @@ pub(super) struct State {
     pipe: File,
     pub(super) flows: Window,
     pub(super) others: Window,
+    tls: Window,
+    alarms: Window,
     /// The events of this second that equal ones may follow, each with their number.
     pub(super) repeats: HashMap<Key, (NetworkEvent, u64)>,
     pub(super) totals: NetworkTotals,
@@ -47,6 +55,8 @@ impl State {
             pipe,
             flows: Window::new(FLOW_RECORDS_MAX, now),
             others: Window::new(OTHER_RECORDS_MAX, now),
+            tls: Window::new(TLS_RECORDS_MAX, now),
+            alarms: Window::new(ALARMS_MAX, now),
             repeats: HashMap::new(),
             totals: NetworkTotals::default(),
             lost_reported: 0,
@@ -79,6 +89,20 @@ impl State {
         false
     }
 
+    /// Adds an event of a flow's TLS.
+    pub(super) fn add_tls(&mut self, tls: NetworkTls) {
+        let window = if is_alarm(&tls.event) {
+            &mut self.alarms
+        } else {
+            &mut self.tls
+        };
+        if window.admits(Instant::now()) {
+            self.add(NetworkEvent::Tls(tls), 1);
+        } else {
+            self.totals.lost_records += 1;
+        }
+    }
+
     /// Adds an event that stands for `count` ones. Returns false if they are lost.
     pub(super) fn add(&mut self, event: NetworkEvent, count: u64) -> bool {
         let is_written = self.write(&NetworkReport::Record(NetworkRecord::now(event)));
@@ -88,13 +112,15 @@ impl State {
         is_written
     }
 
-    /// Writes a line to the pipe. Returns false if there is no room, or no reader. A pipe takes all of a line of at most
-    /// 4096 bytes, or nothing of it.
+    /// Writes a line to the pipe. Returns false if it is too long, or if there is no room or no reader.
     pub(super) fn write(&self, report: &NetworkReport) -> bool {
         let Ok(mut line) = serde_json::to_vec(report) else {
             return false;
         };
         line.push(b'\n');
+        if line.len() > LINE_MAX_BYTES {
+            return false;
+        }
         let written = (&self.pipe).write(&line);
         written.is_ok_and(|written| written == line.len())
     }

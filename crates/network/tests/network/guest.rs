@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use msb_network::{
-    GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, Network, NetworkEvent, NetworkReport, Publish,
-    READY, ServeError, Settings,
+    EdgeParts, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, Network, NetworkEvent, NetworkReport,
+    Publish, READY, ServeError, Settings,
 };
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -34,8 +34,13 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn new(settings: Settings) -> Self {
+        Self::with_edge(settings, None)
+    }
+
+    /// Starts a network with what its settings need to end TLS.
+    pub(crate) fn with_edge(settings: Settings, edge: Option<EdgeParts>) -> Self {
         let (mut guest_end, network_end) = UnixStream::pair().unwrap();
-        let network = Network::bind(&settings).unwrap();
+        let network = Network::bind(&settings, edge).unwrap();
         let published = network.published();
         let (reader, writer) = std::io::pipe().unwrap();
         let writer = File::from(OwnedFd::from(writer));

@@ -3,6 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod control;
+mod edge;
+mod edge_parts;
 mod guest;
 mod hostile;
 mod log;

@@ -12,9 +12,14 @@ use crate::guest::{Host, datagram, read_datagram};
 pub(crate) const AT: SocketAddrV4 = SocketAddrV4::new(GATEWAY_ADDRESS, 53);
 pub(crate) const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
 
-/// Starts a resolver that resolves every name to one address. It reports each query's name and size
+/// Starts a resolver that resolves every name to [`ADDRESS`]. It reports each query's name and size
 /// in bytes.
 pub(crate) fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
+    resolver_to(ADDRESS, settings)
+}
+
+/// Starts a resolver that resolves every name to one address.
+pub(crate) fn resolver_to(address: Ipv4Addr, settings: &mut Settings) -> mpsc::Receiver<String> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     settings.resolvers = vec![socket.local_addr().unwrap()];
     let (asked, questions) = mpsc::channel();
@@ -25,7 +30,7 @@ pub(crate) fn resolver(settings: &mut Settings) -> mpsc::Receiver<String> {
             let name = question.queries[0].name().clone();
             let mut answer = Message::response(question.id, OpCode::Query);
             answer.add_queries(question.queries.iter().cloned());
-            answer.add_answer(Record::from_rdata(name.clone(), 60, RData::A(A(ADDRESS))));
+            answer.add_answer(Record::from_rdata(name.clone(), 60, RData::A(A(address))));
             // A forged answer comes first.
             let mut guess = answer.to_vec().unwrap();
             guess[0] ^= 0xff;

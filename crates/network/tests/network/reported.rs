@@ -1,6 +1,6 @@
 use msb_network::{
     GATEWAY_ADDRESS, GUEST_ADDRESS, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery,
-    NetworkReport, NetworkTotals,
+    NetworkReport, NetworkTls, NetworkTotals,
 };
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpProtocol};
@@ -54,6 +54,15 @@ impl Reported {
             _ => None,
         });
         queries.collect()
+    }
+
+    pub(crate) fn tls(&self) -> Vec<&NetworkTls> {
+        let events = self.events.iter();
+        let tls = events.filter_map(|event| match event {
+            NetworkEvent::Tls(tls) => Some(tls),
+            _ => None,
+        });
+        tls.collect()
     }
 
     pub(crate) fn lost(&self) -> u64 {

@@ -182,7 +182,7 @@ fn a_published_port_that_is_taken_is_named() {
         publish: vec![format!("{}:80", at.port()).parse().unwrap()],
         ..Settings::default()
     };
-    let error = msb_network::Network::bind(&settings).unwrap_err();
+    let error = msb_network::Network::bind(&settings, None).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(
         source.contains(&format!("127.0.0.1:{}", at.port())),

@@ -119,6 +119,11 @@ impl SandboxPaths {
         self.directory.join("agent.sock")
     }
 
+    /// Returns the path of the socket that the network process takes the values of secrets from.
+    pub fn secrets_socket(&self) -> PathBuf {
+        self.directory.join("secrets.sock")
+    }
+
     /// Returns the path of the lock that the VMM process alone holds, while it lives.
     pub fn machine_lock(&self) -> PathBuf {
         self.directory.join("machine.lock")

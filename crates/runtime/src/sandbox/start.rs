@@ -238,6 +238,7 @@ impl Sandbox {
         }
         for stale in [
             self.files.socket(),
+            self.files.secrets_socket(),
             self.files.ports(),
             self.files.console_log(),
             self.files.vmm_log(),

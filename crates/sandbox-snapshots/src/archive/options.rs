@@ -105,11 +105,16 @@ fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
     if !network.resolvers.is_empty() {
         left_out.push(LeftOut::option("the resolvers of --dns".to_owned()));
     }
+    for secret in &network.secrets {
+        left_out.push(LeftOut::option(format!("the secret {}", secret.name)));
+    }
+    if !network.requests.is_empty() {
+        let what = "the HTTPS requests that --net-allow allows".to_owned();
+        left_out.push(LeftOut::option(what));
+    }
     Settings {
         reach: network.reach,
         deny: network.deny,
-        allow: Vec::new(),
-        publish: Vec::new(),
-        resolvers: Vec::new(),
+        ..Settings::default()
     }
 }

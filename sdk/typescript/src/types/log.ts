@@ -54,7 +54,17 @@ export interface NetworkLogOptions extends CallOptions {
  * A record of the log of a sandbox's network. Names are those that the sandbox asked for, and it may ask for any. A later
  * msb may have other events.
  */
-export type NetworkRecord = NetworkConnect | NetworkClose | NetworkQuery | NetworkLost;
+export type NetworkRecord =
+  | NetworkConnect
+  | NetworkClose
+  | NetworkQuery
+  | NetworkLost
+  | NetworkHello
+  | NetworkRequest
+  | NetworkMisplaced
+  | NetworkWithheld
+  | NetworkTlsRefused
+  | NetworkUnproved;
 
 /** The begin of a flow: of a connection, or of datagrams between two ports. */
 export interface NetworkConnect {
@@ -106,6 +116,7 @@ export interface NetworkClose {
     | "unreachable"
     | "timeout"
     | "idle"
+    | "denied"
     | "machine";
 }
 
@@ -139,4 +150,108 @@ export interface NetworkLost {
   readonly event: "lost";
   /** The number of these events. */
   readonly count: number;
+}
+
+/** A TLS hello to an address of a name whose TLS msb ends. */
+export interface NetworkHello {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The number of the flow. */
+  readonly flow: number;
+  /** The name of this event. */
+  readonly event: "tls";
+  /** The name that the guest stated, which nothing proves. */
+  readonly sni: string;
+  /** True if msb ends the TLS of the connection. */
+  readonly ended: boolean;
+}
+
+/** A request of a connection whose TLS msb ends. */
+export interface NetworkRequest {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The number of the flow. */
+  readonly flow: number;
+  /** The name of this event. */
+  readonly event: "http";
+  /** The method, shortened. */
+  readonly method: string;
+  /** The host, which its certificate proved. */
+  readonly host: string;
+  /** The path without its query; a part that may be a credential is `…`. */
+  readonly path: string;
+  /** True if the request has a query; absent if it has none. */
+  readonly query?: true;
+  /** The status of the answer; absent if there is none. */
+  readonly status?: number;
+  /** Bytes of the request's body. */
+  readonly sent: number;
+  /** Bytes of the answer's body. */
+  readonly received: number;
+  /** Time from the request's head to the answer's end, in milliseconds. */
+  readonly ms: number;
+  /** The version of HTTP. */
+  readonly version: "http/1.1" | "h2";
+  /** The secrets whose values were placed; absent if none was. */
+  readonly secrets?: readonly string[];
+  /** The decision. */
+  readonly verdict: "allowed" | "denied";
+}
+
+/** A placeholder where no value is placed. */
+export interface NetworkMisplaced {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The number of the flow. */
+  readonly flow: number;
+  /** The name of this event. */
+  readonly event: "secret.misplaced";
+  /** The name of the secret. */
+  readonly secret: string;
+  /** The part of the request that has it: the header's name, `path`, `query` or `request`. */
+  readonly place: string;
+}
+
+/** An answer that was withheld: it has the value of a secret, or is compressed and could have it. */
+export interface NetworkWithheld {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The number of the flow. */
+  readonly flow: number;
+  /** The name of this event. */
+  readonly event: "secret.reflected" | "secret.encoded";
+  /** The name of the secret. */
+  readonly secret: string;
+  /** The host that answered. */
+  readonly host: string;
+  /** The path of the request. */
+  readonly path: string;
+}
+
+/** The guest refused the certificate that msb showed. */
+export interface NetworkTlsRefused {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The number of the flow. */
+  readonly flow: number;
+  /** The name of this event. */
+  readonly event: "tls.refused";
+  /** The name that the guest stated. */
+  readonly sni: string;
+  /** The TLS alert of the guest; absent if it closed the connection. */
+  readonly alert?: string;
+}
+
+/** A host that did not prove its name. */
+export interface NetworkUnproved {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The number of the flow. */
+  readonly flow: number;
+  /** The name of this event. */
+  readonly event: "upstream.certificate";
+  /** The name that the guest stated. */
+  readonly sni: string;
+  /** The reason, for people. */
+  readonly reason: string;
 }

@@ -32,9 +32,23 @@ class NetworkRecord:
 
     time: str
     """The time, in RFC 3339, with milliseconds."""
-    event: Literal["connect", "close", "dns", "lost"]
+    event: Literal[
+        "connect",
+        "close",
+        "dns",
+        "lost",
+        "tls",
+        "http",
+        "secret.misplaced",
+        "secret.reflected",
+        "secret.encoded",
+        "tls.refused",
+        "upstream.certificate",
+    ]
     """The event: a flow begins or is refused, a flow has ended, a name was asked for, or events are not in the log
-    because there were too many. A later msb may have others."""
+    because there were too many. Where TLS is ended: a TLS hello, a request, a placeholder that was not replaced, an
+    answer that was withheld because it has a value or because it is compressed, a certificate that the sandbox refused,
+    or a host that did not prove its name. A later msb may have others."""
     flow: int | None = None
     """The number of the flow since the machine's start; `None` if it is refused."""
     proto: Literal["tcp", "udp"] | None = None
@@ -62,7 +76,33 @@ class NetworkRecord:
     ms: int | None = None
     """Time since the begin of the flow, in milliseconds."""
     end: str | None = None
-    """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle` or
-    `machine`."""
+    """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle`,
+    `denied` or `machine`."""
     count: int = 1
     """The number of equal events that the record stands for."""
+    sni: str | None = None
+    """The name that the guest stated in its TLS hello."""
+    ended: bool | None = None
+    """True if msb ends the TLS of the connection."""
+    method: str | None = None
+    """The method of a request."""
+    host: str | None = None
+    """The host of a request, which its certificate proved."""
+    path: str | None = None
+    """The path of a request without its query; a part that may be a credential is `…`."""
+    query: bool = False
+    """True if the request has a query."""
+    status: int | None = None
+    """The status of the answer; `None` if there is none."""
+    version: str | None = None
+    """The version of HTTP: `http/1.1` or `h2`."""
+    secrets: tuple[str, ...] = ()
+    """The secrets whose values were placed in the request."""
+    secret: str | None = None
+    """The name of the secret that an event is about."""
+    place: str | None = None
+    """The part of the request that has the placeholder: the header's name, `path`, `query` or `request`."""
+    alert: str | None = None
+    """The TLS alert of the guest; `None` if it closed the connection."""
+    reason: str | None = None
+    """The reason why a host did not prove its name, for people."""

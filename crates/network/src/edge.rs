@@ -1,0 +1,267 @@
+//! Connections whose TLS is ended.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::unix::net::UnixListener;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+
+use msb_tls_edge::{Edge, Refused, Served};
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::buffers::Buffers;
+use crate::decision::TlsEnd;
+use crate::limits::{EDGE_BUFFER_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
+use crate::log_record::FlowEnd;
+use crate::opening::{Opening, dial, end_of};
+use crate::recorded_flow::{RecordedFlow, Traffic};
+use crate::tcp::{HostStream, TcpFlow};
+use crate::tls_record::TlsEvents;
+
+/// The edge of a network that ends TLS, and the socket that it takes values from.
+#[derive(Debug)]
+pub struct EdgeParts {
+    /// The edge, whose destinations are those of the network's settings.
+    pub edge: Edge,
+    /// The socket that the values of secrets arrive at; `None` if there are no secrets.
+    pub control: Option<UnixListener>,
+}
+
+/// The edge, and the number of connections that it may serve.
+#[derive(Debug)]
+pub(crate) struct EdgeFlows {
+    edge: Arc<Edge>,
+    places: Arc<Semaphore>,
+}
+
+/// The right to have one connection served by the edge.
+#[derive(Debug)]
+pub(crate) struct EdgeFlow {
+    edge: Arc<Edge>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl EdgeFlows {
+    pub(crate) fn new(edge: Arc<Edge>) -> Self {
+        Self {
+            edge,
+            places: Arc::new(Semaphore::new(EDGE_FLOWS_MAX)),
+        }
+    }
+
+    /// Returns the right to another connection. `None` if there are too many.
+    pub(crate) fn open(&self) -> Option<EdgeFlow> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        Some(EdgeFlow {
+            edge: Arc::clone(&self.edge),
+            _place: place,
+        })
+    }
+}
+
+impl EdgeFlow {
+    /// Establishes a connection of the guest, and serves it. The host is connected to once the
+    /// guest's TLS hello is known.
+    pub(crate) async fn serve(
+        self,
+        opening: Opening,
+        record: RecordedFlow,
+        to: (SocketAddrV4, TlsEnd),
+        buffers: Buffers,
+    ) {
+        let Some(guest) = opening.accept(buffers) else {
+            record.end(FlowEnd::PeerReset);
+            return;
+        };
+        let events = record.tls_events();
+        let end = self.join(guest, to, &record.traffic, &events).await;
+        record.end(end);
+    }
+
+    /// Copies between the guest and the edge until both have ended. Returns the end.
+    async fn join(
+        &self,
+        guest: TcpFlow,
+        (address, end): (SocketAddrV4, TlsEnd),
+        traffic: &Traffic,
+        events: &TlsEvents,
+    ) -> FlowEnd {
+        let (stream, edge_side) = tokio::io::duplex(EDGE_BUFFER_BYTES);
+        let outcome = Arc::new(Outcome::default());
+        let guest_side = GuestSide {
+            stream,
+            outcome: Arc::clone(&outcome),
+        };
+        let dialled = Arc::clone(&outcome);
+        let dial = move || async move {
+            let connected = dial(address).await;
+            if let Err(error) = &connected {
+                dialled.end_as(end_of(error));
+            }
+            connected
+        };
+        let serve = async {
+            let port = address.port();
+            let serve = self.edge.serve(edge_side, port, dial, end.passes, events);
+            outcome.end(&serve.await);
+        };
+        let mut serve = pin!(serve);
+        let mut joined = pin!(guest.join(guest_side, traffic));
+        let end = tokio::select! {
+            end = &mut joined => {
+                // A host that is silent would keep it.
+                let _ = timeout(EDGE_END_TIMEOUT, serve).await;
+                end
+            }
+            () = &mut serve => joined.await,
+        };
+        outcome.end.get().copied().unwrap_or(end)
+    }
+}
+
+/// The outcome of a connection at the edge.
+#[derive(Debug, Default)]
+struct Outcome {
+    /// The end of the flow, if the edge knows it better than the guest's connection.
+    end: OnceLock<FlowEnd>,
+    is_over: AtomicBool,
+    is_clean: AtomicBool,
+}
+
+impl Outcome {
+    /// Sets the end of the flow. The first one is kept.
+    fn end_as(&self, end: FlowEnd) {
+        let _ = self.end.set(end);
+    }
+
+    /// Keeps the outcome of a connection that has ended.
+    fn end(&self, served: &Served) {
+        if let Served::Refused(Refused::NotAllowed) = served {
+            self.end_as(FlowEnd::Denied);
+        }
+        let is_clean = match served {
+            Served::Ended { is_clean } | Served::Passed { is_clean } => *is_clean,
+            Served::Refused(_) => false,
+        };
+        self.is_clean.store(is_clean, Ordering::Relaxed);
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if the edge has ended the connection, cleanly or not as `is_clean` says.
+    fn is_over(&self, is_clean: bool) -> bool {
+        self.is_over.load(Ordering::Relaxed) && self.is_clean.load(Ordering::Relaxed) == is_clean
+    }
+}
+
+/// The guest's side of a stream whose other side is the edge's.
+#[derive(Debug)]
+struct GuestSide {
+    stream: DuplexStream,
+    outcome: Arc<Outcome>,
+}
+
+impl AsyncRead for GuestSide {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if buffer.filled().len() == before && self.outcome.is_over(false) {
+            // The guest is not to take a failure for an orderly end.
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for GuestSide {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match ready!(Pin::new(&mut self.stream).poll_write(context, bytes)) {
+            // An error would break off the guest's connection before the guest has the whole
+            // answer: clients send the end of their TLS session, or of a body, after it.
+            Err(_) if self.outcome.is_over(true) => Poll::Ready(Ok(bytes.len())),
+            written => Poll::Ready(written),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl HostStream for GuestSide {
+    fn reset_at_end(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    fn pair() -> (GuestSide, DuplexStream, Arc<Outcome>) {
+        let (stream, edge_side) = tokio::io::duplex(64);
+        let outcome = Arc::new(Outcome::default());
+        let guest_side = GuestSide {
+            stream,
+            outcome: Arc::clone(&outcome),
+        };
+        (guest_side, edge_side, outcome)
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_no_orderly_end_and_what_precedes_it_arrives() {
+        for served in [
+            Served::Refused(Refused::NotAllowed),
+            Served::Ended { is_clean: false },
+            Served::Passed { is_clean: false },
+        ] {
+            let (mut guest_side, mut edge_side, outcome) = pair();
+            edge_side.write_all(b"alert").await.unwrap();
+            drop(edge_side);
+            outcome.end(&served);
+            let mut read = [0; 5];
+            guest_side.read_exact(&mut read).await.unwrap();
+            assert_eq!(&read, b"alert");
+            let error = guest_side.read(&mut read).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+            assert!(guest_side.write(b"more").await.is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_guest_sends_after_an_orderly_end_is_dropped() {
+        let (mut guest_side, edge_side, outcome) = pair();
+        drop(edge_side);
+        assert!(guest_side.write(b"early").await.is_err());
+        outcome.end(&Served::Ended { is_clean: true });
+        assert_eq!(guest_side.write(b"late").await.unwrap(), 4);
+        assert_eq!(guest_side.read(&mut [0; 5]).await.unwrap(), 0);
+        assert_eq!(outcome.end.get(), None);
+    }
+
+    #[test]
+    fn a_refusal_ends_the_flow_unless_the_host_has() {
+        let (outcome, refused) = (Outcome::default(), Served::Refused(Refused::NotAllowed));
+        outcome.end(&refused);
+        assert_eq!(outcome.end.get(), Some(&FlowEnd::Denied));
+        let outcome = Outcome::default();
+        outcome.end_as(FlowEnd::Timeout);
+        outcome.end(&refused);
+        assert_eq!(outcome.end.get(), Some(&FlowEnd::Timeout));
+    }
+}

@@ -1,0 +1,101 @@
+//! Connections that the guest opens, from their first segment on.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::sync::Arc;
+
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::timeout;
+
+use crate::budget::Budget;
+use crate::buffers::Buffers;
+use crate::limits::{CONNECT_TIMEOUT, TCP_BUFFER_MIN_BYTES};
+use crate::log_record::FlowEnd;
+use crate::names::NameService;
+use crate::packet::FlowKey;
+use crate::queue::{Receiver, Waiting};
+use crate::recorded_flow::{RecordedFlow, Traffic};
+use crate::replies;
+use crate::tcp::{TcpFlow, prepare};
+use crate::udp::why_unreachable;
+use crate::wire::Wire;
+
+/// A connection of the guest that is not established yet.
+pub(crate) struct Opening {
+    pub(crate) key: FlowKey,
+    pub(crate) syn: Waiting,
+    pub(crate) wire: Wire,
+    pub(crate) packets: Receiver,
+}
+
+impl Opening {
+    /// Connects to a host, then establishes the guest's connection. Until then only the guest's
+    /// first segment is kept.
+    pub(crate) async fn connect(self, address: SocketAddrV4, flow: RecordedFlow, buffers: Budget) {
+        let error = match dial(address).await {
+            Ok(stream) => {
+                let end = match self.accept(Buffers::new(&buffers)) {
+                    Some(tcp) => tcp.join(stream, &flow.traffic).await,
+                    None => FlowEnd::PeerReset,
+                };
+                flow.end(end);
+                return;
+            }
+            Err(error) => error,
+        };
+        flow.end(end_of(&error));
+        let syn = self.syn.packet();
+        let frame = match error.kind() {
+            io::ErrorKind::ConnectionRefused => replies::reset(syn),
+            _ => replies::unreachable(syn, why_unreachable(&error)),
+        };
+        send(&self.wire.to_guest, frame).await;
+    }
+
+    /// Establishes the guest's connection. `None` if its first segment cannot be taken.
+    pub(crate) fn accept(mut self, buffers: Buffers) -> Option<TcpFlow> {
+        self.wire.from_guest.push_back(self.syn);
+        TcpFlow::accept(self.key, self.wire, self.packets, buffers)
+    }
+}
+
+/// Connects to a host.
+pub(crate) async fn dial(address: SocketAddrV4) -> io::Result<TcpStream> {
+    let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
+    let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    prepare(&stream)?;
+    Ok(stream)
+}
+
+/// Returns the end of a flow whose host could not be connected to.
+pub(crate) fn end_of(error: &io::Error) -> FlowEnd {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => FlowEnd::Refused,
+        io::ErrorKind::TimedOut => FlowEnd::Timeout,
+        _ => FlowEnd::Unreachable,
+    }
+}
+
+/// Answers the queries of a connection.
+pub(crate) async fn serve_names(
+    opening: Opening,
+    names: Arc<NameService>,
+    _place: OwnedSemaphorePermit,
+) {
+    let (guest_side, service_side) = tokio::io::duplex(TCP_BUFFER_MIN_BYTES);
+    let Some(flow) = opening.accept(Buffers::new(&Budget::new(0))) else {
+        return;
+    };
+    // Both futures end with the connection. The queries have records of their own.
+    let traffic = Traffic::default();
+    let joined = flow.join(guest_side, &traffic);
+    let _ = tokio::join!(joined, names.serve_stream(service_side));
+}
+
+/// Sends a frame once there is room for it. A guest that has gone does not need it.
+async fn send(to_guest: &mpsc::Sender<Vec<u8>>, frame: Option<Vec<u8>>) {
+    if let Some(frame) = frame {
+        let _ = to_guest.send(frame).await;
+    }
+}

@@ -1,0 +1,43 @@
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+use hickory_proto::op::{Message, Query};
+use hickory_proto::rr::{Name, RecordType};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::*;
+use crate::Settings;
+use crate::resolvers::Resolvers;
+
+fn question() -> Vec<u8> {
+    let mut question = Message::query();
+    let name = Name::from_ascii("example.com.").unwrap();
+    question.add_query(Query::query(name, RecordType::AAAA));
+    question.to_vec().unwrap()
+}
+
+#[tokio::test]
+async fn answers_that_nobody_reads_do_not_gather() {
+    let policy = Arc::new(Policy::new(&Settings::default()));
+    let recorder = Recorder::new(File::options().write(true).open("/dev/null").unwrap());
+    let resolvers = Resolvers::new(Vec::new());
+    let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+    let (to_guest, mut frames) = mpsc::channel(1);
+    let mut switch = Switch::new(policy, Arc::new(names), None, to_guest, recorder);
+    let key = FlowKey {
+        guest_port: 5300,
+        remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),
+    };
+    let bytes = question();
+    for _ in 0..5000 {
+        switch.take_datagram(key, &bytes, 0..bytes.len());
+    }
+    let left = || Handle::current().metrics().num_alive_tasks();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while left() > 0 {
+        assert!(Instant::now() < deadline, "{} tasks wait", left());
+        sleep(Duration::from_millis(10)).await;
+    }
+    assert!(frames.recv().await.is_some() && frames.is_empty());
+}
