@@ -68,7 +68,7 @@ mod tests {
     fn an_authority_is_written_for_its_owner_alone_and_read_again() {
         let directory = tempfile::tempdir().expect("a directory");
         assert_eq!(AuthorityFiles::read(directory.path()).expect("read"), None);
-        let hosts = ["api.example.com".parse().expect("a host")];
+        let hosts: [HostPattern; 1] = ["api.example.com".parse().expect("a host")];
         let made = AuthorityFiles::create(&hosts).expect("made");
         made.write(directory.path()).expect("written");
         let read = AuthorityFiles::read(directory.path()).expect("read");

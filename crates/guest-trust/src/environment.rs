@@ -63,7 +63,10 @@ pub fn without_placeholders(environment: &mut Vec<String>, secrets: &[Secret]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prepare::tests::secret;
+
+    fn secret(text: &str) -> Secret {
+        text.parse().expect("a secret")
+    }
 
     #[test]
     fn the_authority_goes_before_the_image_and_the_host_does_not() {

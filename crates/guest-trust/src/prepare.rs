@@ -10,7 +10,7 @@ use crate::image_files::ImageFiles;
 use crate::{AuthorityFiles, GivenFile, HostAuthorities, PrepareError, TrustEnvironment, TrustFiles};
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 /// The directory of msb's own files in a sandbox.
 const OWN_DIRECTORY: &str = "/etc/msb/";

@@ -59,6 +59,8 @@ impl TrustFiles {
 
 #[cfg(test)]
 mod tests {
+    use msb_secrets::HostPattern;
+
     use super::*;
 
     #[test]
@@ -69,7 +71,7 @@ mod tests {
         nothing.write(directory.path()).expect("nothing to write");
         assert_eq!(fs::read_dir(directory.path()).expect("listed").count(), 0);
         assert_eq!(read(), nothing);
-        let hosts = ["*.example.com".parse().expect("hosts")];
+        let hosts: [HostPattern; 1] = ["*.example.com".parse().expect("hosts")];
         let files = TrustFiles {
             authority: Some(AuthorityFiles::create(&hosts).expect("made")),
             given: vec![GivenFile {

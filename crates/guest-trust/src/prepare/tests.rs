@@ -1,7 +1,7 @@
 use super::*;
 
 /// Returns a secret of the command line's text.
-pub(crate) fn secret(text: &str) -> Secret {
+fn secret(text: &str) -> Secret {
     text.parse().expect("a secret")
 }
 
@@ -87,7 +87,8 @@ fn the_hosts_authorities_alone_make_no_authority() {
 #[test]
 fn a_rule_for_requests_makes_an_authority_too() {
     let host = host();
-    let requests = ["api.example.com/v1/*:GET".parse().expect("a destination")];
+    let destination = "api.example.com/v1/*:GET";
+    let requests: [HttpsDestination; 1] = [destination.parse().expect("a destination")];
     let mut wanted = request(DISK, Some(&host));
     wanted.requests = &requests;
     let prepared = prepare(&mut [], &wanted).expect("prepared");
