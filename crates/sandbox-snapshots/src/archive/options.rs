@@ -99,29 +99,28 @@ fn bound(mount: &mut Mount, left_out: &mut Vec<LeftOut>) {
     }
 }
 
-/// Returns network settings that allow no more than they would without a rule, and that run no command of an archive
-/// on this host to get a secret.
+/// Returns network settings that allow no more than they would without a rule.
 fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
     for publish in &network.publish {
         left_out.push(LeftOut::option(format!("the published port {publish}")));
     }
-    for secret in &network.secrets {
-        left_out.push(LeftOut::option(format!("the secret {}", secret.name)));
-    }
-    if !network.allow.is_empty() || !network.requests.is_empty() {
+    if !network.allow.is_empty() {
         let what = "the destinations that --net-allow allows".to_owned();
         left_out.push(LeftOut::option(what));
     }
     if !network.resolvers.is_empty() {
         left_out.push(LeftOut::option("the resolvers of --dns".to_owned()));
     }
+    for secret in &network.secrets {
+        left_out.push(LeftOut::option(format!("the secret {}", secret.name)));
+    }
+    if !network.requests.is_empty() {
+        let what = "the HTTPS requests that --net-allow allows".to_owned();
+        left_out.push(LeftOut::option(what));
+    }
     Settings {
         reach: network.reach,
         deny: network.deny,
-        allow: Vec::new(),
-        publish: Vec::new(),
-        resolvers: Vec::new(),
-        secrets: Vec::new(),
-        requests: Vec::new(),
+        ..Settings::default()
     }
 }

@@ -227,7 +227,7 @@ fn a_secret_is_not_imported_and_its_source_is_not_exported() {
         assert_eq!(options.process.env, ["A=1"]);
         assert_eq!(options.trust, TrustFiles::default());
         let left_out: Vec<&str> = left_out.iter().map(|one| &one.what[..]).collect();
-        let expected = ["the secret TOKEN", "the destinations that --net-allow allows"];
+        let expected = ["the secret TOKEN", "the HTTPS requests that --net-allow allows"];
         assert_eq!(left_out, expected);
     }
 }
