@@ -10,10 +10,6 @@ use msb_runtime::{SandboxPaths, socket};
 use msb_tls_edge::{Authority, AuthorityError, Edge, EdgeError, NoRoots, Roots};
 use zeroize::Zeroizing;
 
-/// The names of the authority's certificate and key in the sandbox's directory.
-const CERTIFICATE: &str = "ca.pem";
-const KEY: &str = "ca.key";
-
 /// The TLS of a sandbox's secrets and HTTPS requests cannot be ended, so its network does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkEdgeError {
@@ -49,8 +45,8 @@ pub(crate) fn open(
     if !settings.ends_tls() {
         return Ok(None);
     }
-    let certificate = read(files, CERTIFICATE)?;
-    let key = Zeroizing::new(read(files, KEY)?);
+    let certificate = read(files.ca_pem())?;
+    let key = Zeroizing::new(read(files.ca_key())?);
     let authority = Authority::load(&certificate, &key)?;
     let edge = Edge::new(settings.edge(), authority, Roots::native()?)?;
     let control = if settings.secrets.is_empty() {
@@ -61,8 +57,7 @@ pub(crate) fn open(
     Ok(Some(EdgeParts { edge, control }))
 }
 
-fn read(files: &SandboxPaths, name: &str) -> Result<String, NetworkEdgeError> {
-    let path = files.directory.join(name);
+fn read(path: PathBuf) -> Result<String, NetworkEdgeError> {
     fs::read_to_string(&path).map_err(|source| NetworkEdgeError::File { path, source })
 }
 
@@ -92,11 +87,8 @@ mod tests {
     fn write_authority(files: &SandboxPaths, host: &str) {
         let hosts = [host.parse().expect("a host")];
         let authority = Authority::create(&hosts).expect("made");
-        let write = |name: &str, text: &str| {
-            fs::write(files.directory.join(name), text).expect("written");
-        };
-        write(CERTIFICATE, authority.certificate_pem());
-        write(KEY, &authority.key_pem());
+        fs::write(files.ca_pem(), authority.certificate_pem()).expect("written");
+        fs::write(files.ca_key(), authority.key_pem().as_bytes()).expect("written");
     }
 
     #[test]
@@ -110,11 +102,11 @@ mod tests {
     fn a_secret_without_an_authority_for_its_host_is_an_error() {
         let (_directory, files, settings) = sandbox();
         let error = open(&files, &settings).expect_err("there is no certificate");
-        assert!(error.to_string().contains(CERTIFICATE), "{error}");
+        assert!(error.to_string().contains("ca.pem"), "{error}");
         write_authority(&files, "api.example.com");
-        fs::remove_file(files.directory.join(KEY)).expect("removed");
+        fs::remove_file(files.ca_key()).expect("removed");
         let error = open(&files, &settings).expect_err("there is no key");
-        assert!(error.to_string().contains(KEY), "{error}");
+        assert!(error.to_string().contains("ca.key"), "{error}");
         write_authority(&files, "www.example.com");
         let error = open(&files, &settings);
         assert!(error.is_err() && !files.secrets_socket().exists());

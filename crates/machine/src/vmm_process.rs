@@ -15,6 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use image_store::{FindError, ImageLease, OpenError, Store};
+use msb_guest_trust::TrustFiles;
 use msb_jail::{Jail, JailError, Layer, Strictness, renounce};
 use msb_machine_records::{Mark, Timeline, TimelineError};
 use msb_runtime::{
@@ -126,6 +127,8 @@ pub fn serve(
     let _hold = hold(&launch_spec)?;
     let _volumes = lock_volumes(&Home::new(&launch_spec.home), &launch_spec.volumes)?;
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
+    let given = TrustFiles::read_given(directory);
+    let given = given.map_err(io_error("read the files that the guest is given"))?;
     let network = match launch_spec.network {
         Some(_) => Some(network_process::start(&files, &helpers.network)?),
         None => None,
@@ -163,6 +166,7 @@ pub fn serve(
         // A machine has at most one disk of generations.
         cuts: orders.first().cloned(),
         shares: shares.for_supervisor,
+        given,
     };
     start_confined("supervisor", jail, strictness, move || {
         keep(listener, host_end, files, watched, config)

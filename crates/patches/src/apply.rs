@@ -111,8 +111,13 @@ impl Patched {
         }
     }
 
-    /// Creates a directory and the missing ones above it, as `mkdir -p` does.
+    /// Creates a directory and the missing ones above it, as `mkdir -p` of root does.
     fn make(&mut self, wanted: &NewDirectory) -> Result<(), PatchError> {
+        self.make_for((0, 0), wanted)
+    }
+
+    /// Creates a directory and the missing ones above it. Those that are made belong to `owner`.
+    fn make_for(&mut self, owner: (u32, u32), wanted: &NewDirectory) -> Result<(), PatchError> {
         let text = &wanted.path;
         let mut here = self.tree.root();
         let mut path = Vec::new();
@@ -129,6 +134,7 @@ impl Patched {
                     self.check_seen(parent, name, text)?;
                     let mut metadata = Metadata::directory(0o755);
                     metadata.mtime = self.now;
+                    (metadata.uid, metadata.gid) = owner;
                     let made = self.tree.add(Inode::directory(metadata));
                     self.link(parent, name, made, text)?;
                     made
@@ -185,18 +191,20 @@ impl Patched {
         let typed = CopyPath::new(text.as_bytes()).map_err(|_| no_name())?;
         let name = typed.name().ok_or_else(no_name)?.to_vec();
         let parent = typed.parent();
-        self.make(&NewDirectory {
+        let directory = NewDirectory {
             path: String::from_utf8_lossy(&parent).into_owned(),
             mode: None,
-        })?;
+        };
+        self.make_for(content.owner, &directory)?;
         let parent = self.directory(&parent, text)?;
         self.check_seen(parent, &name, text)?;
         let there = self.tree.lookup(parent, &name);
         if there.is_some_and(|id| self.tree.directory(id).is_some()) {
             return Err(PatchError::Mismatch { path: text.clone() });
         }
-        let mut metadata = Metadata::with_mode(0o644);
+        let mut metadata = Metadata::with_mode(content.mode);
         metadata.mtime = self.now;
+        (metadata.uid, metadata.gid) = content.owner;
         self.needed_bytes += u64::try_from(content.bytes.len()).unwrap_or(u64::MAX);
         let kind = FileKind::Regular(NewFile::Bytes(content.bytes.clone()));
         let file = self.tree.add(Inode { metadata, kind });

@@ -9,7 +9,6 @@ mod apply;
 mod copy_error;
 pub mod copy_path;
 mod error;
-mod host_authorities;
 mod host_file;
 mod hosts;
 mod import;
@@ -22,7 +21,6 @@ use std::path::PathBuf;
 pub use apply::{OwnMounts, Patched};
 pub use copy_error::CopyPathError;
 pub use error::PatchError;
-pub use host_authorities::{HostAuthorities, NoAuthorities};
 pub use host_file::{Identity, NewFile};
 pub use hosts::HostEntry;
 
@@ -51,13 +49,17 @@ pub struct NewDirectory {
     pub mode: Option<u16>,
 }
 
-/// A file to write, with mode 0644 and owner root, and the missing directories above it.
+/// A file to write, and the missing directories above it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewContent {
     /// The file's path in the sandbox.
     pub path: String,
     /// The file's content.
     pub bytes: Vec<u8>,
+    /// The 12 permission bits of the file. The directories have 0755.
+    pub mode: u16,
+    /// User id and group id of the file, and of the directories that are made for it.
+    pub owner: (u32, u32),
 }
 
 /// A file or directory of the host to copy, with the rules of `docker cp`.

@@ -98,10 +98,16 @@ fn remove(path: &str) -> Patches {
 }
 
 fn write(path: &str) -> Patches {
+    write_for((0, 0), path, 0o644)
+}
+
+fn write_for(owner: (u32, u32), path: &str, mode: u16) -> Patches {
     Patches {
         write: vec![NewContent {
             path: path.to_owned(),
             bytes: b"new".to_vec(),
+            mode,
+            owner,
         }],
         ..Patches::default()
     }
@@ -273,6 +279,10 @@ fn files_are_written_with_the_directories_that_lead_to_them() {
         ["+etc/own d755 0:0", "+etc/own/file -644 0:0"]
     );
     assert_eq!(lines(&write("/lib/f")), ["+usr/lib/f -644 0:0"]);
+    assert_eq!(
+        lines(&write_for((7, 8), "/lib/own/file", 0o600)),
+        ["+usr/lib/own d755 7:8", "+usr/lib/own/file -600 7:8"]
+    );
     let written = patched(&write("/lib/f")).expect("written");
     let id = written.tree.find(b"usr/lib/f").expect("there");
     let expected = FileKind::Regular(NewFile::Bytes(b"new".to_vec()));

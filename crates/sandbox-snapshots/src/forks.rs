@@ -25,8 +25,9 @@ pub struct Forked {
 
 impl Origin {
     /// Makes a sandbox of each name, and of its id where there is none. It has the options of the source,
-    /// an id and a hostname of its own, and none of the ports of the host that the source names. It is
-    /// kept when it stops.
+    /// an id and a hostname of its own, and none of the ports of the host that the source names. It has the
+    /// placeholders of the source's secrets and its authority, which files on the disk may hold. It is kept
+    /// when it stops.
     ///
     /// # Errors
     /// A name that is taken, invalid or given twice, files that cannot be written. Nothing is left of the
@@ -98,6 +99,12 @@ impl Origin {
             locks.push(begin(child)?);
         }
         each_at_once(children, |child| {
+            let directory = &child.files.directory;
+            let written = self.trust.write(directory);
+            written.map_err(|source| CreateError::Io {
+                directory: directory.clone(),
+                source,
+            })?;
             self.write_disk(&child.files)?;
             write_anonymous_volumes(child)
         })?;

@@ -5,6 +5,7 @@ use std::io;
 
 use generations::State;
 use msb_agent_protocol::Client;
+use msb_guest_trust::TrustFiles;
 use msb_runtime::{ConnectError, GenerationsLock, Spec, UpperPool};
 use tokio::task::spawn_blocking;
 
@@ -92,6 +93,7 @@ impl SandboxSnapshots {
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
         Ok(Origin {
             spec: Spec::read(&self.files.directory)?,
+            trust: TrustFiles::read(&self.files.directory)?,
             pool,
             base: self.files.base(),
             staged: StagedLayer::below(&self.files, &live.state)?,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use generations::State;
+use msb_guest_trust::TrustFiles;
 use msb_runtime::{
     AdoptError, CreateError, GenerationsLock, Lock, ReadLock, SandboxPaths, Spec, UpperPool,
     share_base,
@@ -19,6 +20,8 @@ use super::{SandboxSnapshots, SnapshotError, cut_disk};
 pub struct Origin {
     /// The description of the sandbox.
     pub spec: Spec,
+    /// The files that its programs' trust depends on.
+    pub trust: TrustFiles,
     pub(super) pool: UpperPool,
     pub(super) state: State,
     /// The path of the disk that the sandbox began with, if it has one.
@@ -68,6 +71,7 @@ impl SandboxSnapshots {
         let state = records.read(&name)?.state(records.path(&name))?;
         Ok(Origin {
             spec: Spec::read(&self.files.directory)?,
+            trust: TrustFiles::read(&self.files.directory)?,
             pool,
             base: self.files.base(),
             staged: StagedLayer::below(&self.files, &state)?,
@@ -87,6 +91,7 @@ impl SandboxSnapshots {
             staged: StagedLayer::below(&sandbox.files, &state)?,
             state,
             spec: sandbox.spec.clone(),
+            trust: TrustFiles::read(&sandbox.files.directory)?,
             pool,
             _keeping: keeping,
             _stopped: Some(Stopped::Cut(lock)),

@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 26] = [
+pub(super) const MAP: [Row; 27] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -37,6 +37,7 @@ pub(super) const MAP: [Row; 26] = [
     row("files", &["msb-sandbox-files"]),
     row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
+    row("trust", &["msb-guest-trust"]),
     row(
         "patches",
         &["msb-patches", "staged-image", "msb-host-changes"],
@@ -121,6 +122,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "guest-kernel",
             "image-store",
             "msb-agent-protocol",
+            "msb-guest-trust",
             "msb-host-changes",
             "msb-jail",
             "msb-machine-records",

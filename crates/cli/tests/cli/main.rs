@@ -13,5 +13,6 @@ mod snapshots;
 mod staged_disk;
 mod staging;
 mod support;
+mod trust;
 mod undo;
 mod unstarted;

@@ -137,7 +137,7 @@ fn a_native_root_has_127_layers_and_what_was_copied_in() {
         }
         assert!(file("/newest") == content(LAYERS - 1));
         assert_eq!(file("/srv/copied"), "copied");
-        assert_eq!(file("/etc/msb/host-ca.pem"), authorities);
+        assert_eq!(file("/etc/msb/ca.pem"), authorities);
     }
 }
 

@@ -9,6 +9,7 @@ mod clock;
 mod cut;
 mod disks;
 mod end;
+mod given_files;
 mod halt;
 mod jobs;
 mod lifetime;
@@ -33,10 +34,12 @@ use clients::ClientConnection;
 use clock::Clock;
 use disks::Disks;
 pub(crate) use disks::WatchedDisk;
+use given_files::GivenFiles;
 use jobs::Jobs;
 use main_command::MainCommand;
 use msb_agent_protocol::v1::HelloReply;
 use msb_agent_protocol::{Client, serve_kept};
+use msb_guest_trust::GivenFile;
 use msb_machine_records::EndReason;
 use msb_runtime::{SandboxPaths, StopSignal, SupervisorConfig};
 use owners::{Owner, Owners, StartingClient};
@@ -64,13 +67,15 @@ pub(crate) struct Watched {
     pub(crate) cuts: Option<DiskOrders>,
     /// The connections with the processes of shares that have rules.
     pub(crate) shares: Vec<ShareConnection>,
+    /// The files that the guest is given before the main command runs.
+    pub(crate) given: Vec<GivenFile>,
 }
 
 /// Serves clients until the process ends.
 ///
 /// # Errors
-/// An agent that does not answer, a connection with a share that cannot be used, or an output log that cannot be
-/// created.
+/// An agent that does not answer or cannot write the files that its guest is given, a connection with a share that
+/// cannot be used, or an output log that cannot be created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
@@ -110,6 +115,7 @@ pub(crate) async fn keep(
         questions,
         shares,
         rollbacks: Rollbacks::new(),
+        given: GivenFiles::new(watched.given),
         exit: files.exit(),
         clock: Clock::new(agent.clone()),
         up: files.up(),
@@ -128,6 +134,7 @@ pub(crate) async fn keep(
     }
     supervisor.clock.before_call().await;
     tokio::spawn(supervisor.clock.clone().follow());
+    supervisor.given.write(&supervisor.agent).await?;
     lifetime::begin(&supervisor, &files, config).await?;
     if let Some(client) = starting_client {
         supervisor.serve(client.stream, Some(client.owner));
@@ -168,6 +175,7 @@ pub(super) struct Supervisor {
     questions: Questions,
     shares: ShareLinks,
     rollbacks: Rollbacks,
+    given: GivenFiles,
     is_ending: Arc<AtomicBool>,
     /// True once the machine is about to be killed.
     killed: watch::Sender<bool>,

@@ -206,6 +206,10 @@ impl Supervisor {
             self.give_up(rollback, &status);
             return Err(status);
         }
+        if let Err(error) = self.given.write(&self.agent).await {
+            // The rest of the state that the disk was set to is there.
+            log_line(&error.to_string());
+        }
         if let Err(error) = self.pause.note(false) {
             log_line(&format!("cannot record the end of the pause: {error}"));
         }

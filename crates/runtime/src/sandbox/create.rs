@@ -5,6 +5,7 @@ use durable_files::{each_at_once, now_s};
 use fs_err as fs;
 use fstree::Metadata;
 use image_store::StoredImage;
+use msb_guest_trust::TrustFiles;
 use msb_network::Settings;
 use msb_patches::Patches;
 use msb_sandbox_model::UndoLimit;
@@ -73,6 +74,8 @@ pub struct CreateOptions {
     pub undo_limit: UndoLimit,
     /// Changes to the image's files before the first boot.
     pub patches: Patches,
+    /// The files that its programs' trust depends on.
+    pub trust: TrustFiles,
     /// Mounts of host directories, volumes and memory. Missing named volumes are created.
     pub mounts: Vec<Mount>,
     /// The VMM's room for mounts, if the VMM is known.
@@ -139,11 +142,12 @@ impl Sandbox {
     pub fn create_with<E: From<CreateError>>(
         home: &Home,
         image: Option<&StoredImage>,
-        options: CreateOptions,
+        mut options: CreateOptions,
         write_upper: impl FnOnce(&Self, &[Metadata]) -> Result<(), E>,
     ) -> Result<(Self, Lock), E> {
+        let trust = std::mem::take(&mut options.trust);
         let mut sandbox = Self::planned(home, image, options)?;
-        let filled = sandbox.fill(home, write_upper);
+        let filled = sandbox.fill(home, &trust, write_upper);
         let lock = filled.and_then(|lock| Ok(sandbox.describe(home).map(|()| lock)?));
         let lock = lock.inspect_err(|_| {
             // The first error is the one that is reported.
@@ -206,6 +210,7 @@ impl Sandbox {
     fn fill<E: From<CreateError>>(
         &mut self,
         home: &Home,
+        trust: &TrustFiles,
         write_upper: impl FnOnce(&Self, &[Metadata]) -> Result<(), E>,
     ) -> Result<Lock, E> {
         let directory = self.files.directory.clone();
@@ -215,6 +220,7 @@ impl Sandbox {
         };
         let lock = Lock::take(&self.files).map_err(io_error)?;
         let lock = lock.ok_or_else(|| io_error(io::ErrorKind::ResourceBusy.into()))?;
+        trust.write(&directory).map_err(io_error)?;
         let staged = self.stage(home)?;
         write_upper(self, &staged)?;
         write_anonymous_volumes(self)?;

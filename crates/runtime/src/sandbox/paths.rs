@@ -94,6 +94,16 @@ impl SandboxPaths {
         self.directory.join(name)
     }
 
+    /// Returns the path of the certificate of the sandbox's own authority.
+    pub fn ca_pem(&self) -> PathBuf {
+        self.directory.join(msb_guest_trust::CERTIFICATE)
+    }
+
+    /// Returns the path of the key of that authority.
+    pub fn ca_key(&self) -> PathBuf {
+        self.directory.join(msb_guest_trust::KEY)
+    }
+
     /// Returns the path of the launch spec of the VMM process.
     pub fn launch_spec(&self) -> PathBuf {
         self.directory.join("machine.json")

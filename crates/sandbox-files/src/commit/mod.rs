@@ -20,7 +20,7 @@ pub use error::{CommitError, CommittedError};
 pub use reader::LayerReader;
 
 use crate::SandboxAtRest;
-use crate::diff::{DiskRelation, DiskSide, filter};
+use crate::diff::{DiskRelation, DiskSide, filter, leave_out_given};
 use crate::disks::Lower;
 
 /// Limits of a layer that is made of a sandbox. A guest can make a small disk read as a long layer,
@@ -110,6 +110,7 @@ impl SandboxLayer {
         let relation = DiskRelation::new(&old, &new);
         let changes = compare(&old, &new, &relation, &Scope::everything());
         let mut changes = changes.map_err(|error| layer_error(error.into()))?;
+        leave_out_given(&mut changes, (&old, &new));
         filter(&mut changes, (&old, &new), choice.filter);
         let plan = LayerPlan::of_changes(&old, &new, &relation, &changes, options);
         drop(old);

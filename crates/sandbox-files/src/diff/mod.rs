@@ -1,6 +1,7 @@
 //! Changes of a sandbox, found on its disks.
 
 mod error;
+mod given;
 mod own;
 mod relation;
 mod scope;
@@ -127,8 +128,19 @@ pub(crate) fn changes(
         let is_directory = change.new.is_some_and(|id| new.is_directory(id));
         !change.is_directory_time(is_directory)
     });
+    leave_out_given(&mut changes, (old, new));
     filter(&mut changes, (old, new), &scope.filter);
     Ok(changes)
+}
+
+/// Leaves out the files that msb gave a guest for its secrets and its trust.
+pub(crate) fn leave_out_given(changes: &mut Vec<Change>, (old, new): (&DiskSide, &DiskSide)) {
+    let is_given = |change: &Change| {
+        change.new.is_some_and(|id| new.is_given(id))
+            || change.old.is_some_and(|id| old.is_given(id))
+    };
+    let is_new_directory = |change: &Change| change.new.is_some_and(|id| new.is_directory(id));
+    leave_out(changes, is_given, is_new_directory);
 }
 
 /// Leaves out the changes that a filter does not keep.

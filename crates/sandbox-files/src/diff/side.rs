@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use fstree::{Inode, InodeId, Segment, Tree};
 use image_store::StoredImage;
-use msb_runtime::{Base, Home, Mount, Sandbox};
+use msb_runtime::{Base, Home, Mount, Sandbox, Spec};
 use rootfs_view::{Content, ContentError, Origin};
 use tree_diff::Side;
 
 use super::DiffError;
+use super::given::given_inodes;
 use super::own::own_inodes;
 use crate::disks::{Disks, Lower, OpenUpper};
 use crate::{DisksError, SandboxAtRest};
@@ -33,8 +34,10 @@ pub struct DiskSide {
     disks: Arc<Disks>,
     /// True if the side is the image without the sandbox's writes.
     is_image: bool,
-    /// The inodes that msb itself put into the sandbox.
+    /// The inodes of mount points that msb itself made.
     own: HashSet<InodeId>,
+    /// The inodes of the files that msb gave the guest for its secrets and its trust.
+    given: HashSet<InodeId>,
 }
 
 impl DiskSide {
@@ -45,10 +48,10 @@ impl DiskSide {
         let opened = has_overlay.map_err(DisksError::from);
         let opened = opened.and_then(|()| Disks::of_sandbox(at_rest, home));
         let disks = opened.map_err(|source| DiffError::Sandbox {
-            name: spec.name,
+            name: spec.name.clone(),
             source,
         })?;
-        Ok(Self::of_disks(Arc::new(disks), &spec.mounts))
+        Ok(Self::of_disks(Arc::new(disks), &spec.mounts).with_given(&spec))
     }
 
     /// Opens the root filesystem of a sandbox and its staged directories.
@@ -71,12 +74,12 @@ impl DiskSide {
             Ok((root, staged.flatten()))
         });
         let (root, staged) = opened.map_err(|source| DiffError::Sandbox {
-            name: spec.name,
+            name: spec.name.clone(),
             source,
         })?;
         let side = |disks| Self::of_disks(Arc::new(disks), &spec.mounts);
         Ok(Sides {
-            root: root.map(side),
+            root: root.map(|disks| side(disks).with_given(&spec)),
             staged: staged.map(side),
         })
     }
@@ -94,6 +97,7 @@ impl DiskSide {
         let disks = Disks::of_base(sandbox, disk, home).map_err(disks_error)?;
         Ok(Self {
             own: own_inodes(&disks.view, &sandbox.spec.mounts),
+            given: HashSet::new(),
             disks: Arc::new(disks),
             is_image: false,
         })
@@ -105,6 +109,7 @@ impl DiskSide {
             disks,
             is_image: true,
             own: HashSet::new(),
+            given: HashSet::new(),
         }
     }
 
@@ -112,9 +117,26 @@ impl DiskSide {
     pub(crate) fn of_disks(disks: Arc<Disks>, mounts: &[Mount]) -> Self {
         Self {
             own: own_inodes(&disks.view, mounts),
+            given: HashSet::new(),
             disks,
             is_image: false,
         }
+    }
+
+    /// Returns the root filesystem of a sandbox with the files that msb gave the guest known as such.
+    pub(crate) fn with_given(self, spec: &Spec) -> Self {
+        let given = given_inodes(&self.disks.view, spec);
+        Self { given, ..self }
+    }
+
+    /// Returns true if msb gave the guest this file, or made this directory for one.
+    pub(crate) fn is_given(&self, id: InodeId) -> bool {
+        self.given.contains(&id)
+    }
+
+    /// Returns true if msb gave the guest a file.
+    pub(crate) fn has_given(&self) -> bool {
+        !self.given.is_empty()
     }
 
     /// Returns the disks that the files are on.
@@ -155,6 +177,7 @@ impl DiskSide {
             disks: Arc::new(disks),
             is_image: true,
             own: HashSet::new(),
+            given: HashSet::new(),
         })
     }
 
@@ -164,6 +187,7 @@ impl DiskSide {
             disks: Arc::clone(&self.disks),
             is_image: true,
             own: HashSet::new(),
+            given: HashSet::new(),
         }
     }
 

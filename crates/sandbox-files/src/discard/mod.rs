@@ -82,7 +82,8 @@ impl ClaimedSandbox {
         if scopes.root.is_some() || options.base.is_some() {
             sandbox.check_has_overlay()?;
         }
-        let now = DiskSide::of_disks(Arc::new(open.root(home).map_err(disks_error)?), mounts);
+        let root = Arc::new(open.root(home).map_err(disks_error)?);
+        let now = DiskSide::of_disks(root, mounts).with_given(&sandbox.spec);
         let base = claimed.base_side(&now, options.base, home)?;
         let chosen = options.chosen.as_ref();
         let root = claimed.area((now, base), scopes.root, chosen)?;
@@ -321,8 +322,10 @@ impl Area {
         let scope = Scope::of_paths(&self.scope.as_ref().unwrap_or(&nothing).paths)?;
         let paths = self.changes.iter().map(|change| change.path.clone());
         let paths = paths.collect();
+        // The files that msb gave the guest are no changes, and stay.
+        let has_others = self.is_chosen || self.now.has_given();
         let keeps_all =
-            !self.is_chosen && (self.scope.as_ref()).is_some_and(|scope| scope.filter.keeps_all());
+            !has_others && (self.scope.as_ref()).is_some_and(|scope| scope.filter.keeps_all());
         let taken = Taken {
             scope: &scope,
             paths: (!keeps_all).then_some(&paths),

@@ -2,6 +2,7 @@
 //! host: to its files, its volumes, its ports and its network. It takes no more of the host's memory,
 //! processors and disk than a sandbox does that is created without options.
 
+use msb_guest_trust::{TrustFiles, without_placeholders};
 use msb_network::Settings;
 use msb_patches::Patches;
 use msb_runtime::{CreateOptions, Mount, Resources, Source, Spec, VOLUME_BYTES};
@@ -20,6 +21,10 @@ pub(super) fn imported(
 ) -> (CreateOptions, Vec<LeftOut>) {
     let name = name.unwrap_or(spec.name);
     let mut left_out = Vec::new();
+    let mut process = spec.process;
+    if let Some(network) = &spec.network {
+        without_placeholders(&mut process.env, &network.secrets);
+    }
     let mut mounts = spec.mounts;
     mounts.retain(|mount| {
         let reason = host_part(mount, has_images);
@@ -50,7 +55,7 @@ pub(super) fn imported(
         remove_when_stopped: false,
         removed_with_owner: false,
         labels: spec.labels,
-        process: spec.process,
+        process,
         restart: spec.restart,
         lifetime: spec.lifetime,
         network: spec.network.map(|network| closed(network, &mut left_out)),
@@ -60,6 +65,7 @@ pub(super) fn imported(
         snapshot_commands: spec.snapshot_commands,
         undo_limit: spec.undo_limit,
         patches: Patches::default(),
+        trust: TrustFiles::default(),
         mounts,
         room: None,
         name: Some(name),

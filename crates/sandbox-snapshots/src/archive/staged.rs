@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use fs_err as fs;
 use msb_runtime::{RuleState, SandboxPaths, Source, Spec, Staged, staged};
+use msb_secrets::SecretSource;
 use snapshot_file::{ArchiveReader, Part};
 use staged_image::{LetInImages, check_foreign};
 
@@ -16,8 +17,15 @@ use super::sparse_file::SparseFile;
 /// The most images of an archive: that of the staged directories, and those of files that were let in.
 const IMAGES_MAX: usize = LetInImages::MAX + 1;
 
-/// Takes the paths of the host from the staged directories of a description that is exported.
+/// Takes from a description that is exported the paths of the host that its staged directories have, and the sources
+/// of its secrets: names of variables, paths and commands of the host.
 pub(super) fn without_hosts(mut spec: Spec) -> Spec {
+    let secrets = spec.network.iter_mut();
+    for secret in secrets.flat_map(|network| &mut network.secrets) {
+        secret.from = SecretSource::Given;
+        secret.every_s = None;
+        secret.value = None;
+    }
     for mount in &mut spec.mounts {
         if let Source::Staged(staged) = &mut mount.source {
             staged.directory = None;

@@ -1,4 +1,7 @@
+use msb_guest_trust::TrustFiles;
+use msb_network::Settings;
 use msb_runtime::{Mount, Resources, Rule, RuleState, Source, Spec, Staged, VOLUME_BYTES};
+use msb_secrets::Secret;
 use serde_json::{Value, json};
 
 use super::super::{Consistency, Snapshot};
@@ -198,6 +201,41 @@ fn nothing_of_an_archive_leads_to_this_host() {
     assert!(network.allow.is_empty() && network.publish.is_empty() && network.resolvers.is_empty());
     assert_eq!(network.deny.len(), 1);
     assert_eq!(left_out.len(), 6, "{left_out:?}");
+}
+
+#[test]
+fn a_secret_is_not_imported_and_its_source_is_not_exported() {
+    let text = "name=TOKEN,from=cmd:echo hunter2,every=1h,to=api.example.com";
+    let mut secret: Secret = text.parse().expect("a secret");
+    secret.draw_placeholder().expect("randomness");
+    let placeholder = secret.placeholder.clone().expect("drawn");
+    let mut spec = sandboxes::spec("a");
+    spec.process.env = vec![format!("TOKEN={placeholder}"), "A=1".to_owned()];
+    spec.network = Some(Settings {
+        secrets: vec![secret],
+        requests: vec!["api.example.com/v1/*".parse().expect("a destination")],
+        ..Settings::default()
+    });
+    let sealed = archived(spec.clone()).sealed().expect("sealed");
+    let record = String::from_utf8(sealed.clone()).expect("text");
+    assert!(
+        !record.contains("hunter2") && record.contains("TOKEN"),
+        "{record}"
+    );
+    let read = Archived::parse(&sealed).expect("whole");
+    for spec in [spec, read.sandbox] {
+        let (options, left_out) = options::imported(spec, None, 4096, MOST, false);
+        let network = options.network.expect("a network");
+        assert!(network.secrets.is_empty() && network.requests.is_empty());
+        assert_eq!(options.process.env, ["A=1"]);
+        assert_eq!(options.trust, TrustFiles::default());
+        let left_out: Vec<&str> = left_out.iter().map(|one| &one.what[..]).collect();
+        let expected = [
+            "the secret TOKEN",
+            "the HTTPS requests that --net-allow allows",
+        ];
+        assert_eq!(left_out, expected);
+    }
 }
 
 /// Returns a staged directory at `/work` with these rules.

@@ -1,5 +1,6 @@
 mod digests;
 mod layers;
+mod trust;
 
 use fs_err as fs;
 use msb_runtime::{Home, upper_options};

@@ -68,6 +68,7 @@ converted! {
         msb_runtime::KernelError,
         msb_vmm::ChooseError;
     InvalidArgument:
+        msb_guest_trust::PrepareError,
         msb_machine_records::LogOptionsError,
         msb_runtime::InvalidRule,
         msb_runtime::MountError,
@@ -86,7 +87,7 @@ converted! {
     InvalidArgument:
         msb_runtime::NoCommand,
         msb_sandbox_model::NoSignal,
-        msb_patches::NoAuthorities,
+        msb_guest_trust::NoAuthorities,
         msb_sandbox_snapshots::InvalidSnapshotName,
         msb_runtime::InvalidVolumeName,
         msb_runtime::UlimitError,

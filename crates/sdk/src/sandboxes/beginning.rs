@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use image_store::{FindError, ImageLease, Store, StoredImage};
+use msb_guest_trust::{Root, Source};
 use msb_runtime::{
     CreateError, CreateOptions, FoundRootDisk, Home, Lock, RootDiskChoice, Sandbox as StoredSandbox,
 };
@@ -83,6 +84,20 @@ impl Beginning {
 }
 
 impl Files {
+    /// Returns the root filesystem of a sandbox with these files and this image.
+    pub(super) fn root<'a>(&'a self, image: Option<&'a StoredImage>) -> Root<'a> {
+        let source = match self {
+            Self::Image(image) => return Root::New(image),
+            Self::Disk(_) => None,
+            Self::Sandbox(origin) => origin.spec.network.as_ref().map(|network| Source {
+                secrets: &network.secrets,
+                requests: &network.requests,
+                trust: &origin.trust,
+            }),
+        };
+        Root::Existing { image, source }
+    }
+
     /// Creates a sandbox with these files. The image is that of another sandbox.
     pub(super) fn create(
         self,

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use image_store::{ImageLease, StoredImage, VerifyMode};
+use msb_guest_trust::HostAuthorities;
 use msb_machine_records::Mark;
-use msb_patches::HostAuthorities;
 use msb_runtime::{CreateOptions, Lock, Mount, Room, Sandbox as StoredSandbox, check_mounts};
 use oci_image::ImageConfig;
 
 use super::SandboxOptions;
-use super::beginning::Beginning;
+use super::beginning::{Beginning, Files};
 use super::start::Ready;
-use super::{spec, staging};
+use super::{spec, staging, trust};
 use crate::images::Observer;
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -137,8 +137,8 @@ pub(super) async fn create(
             store.check_with(image, verify)?;
             shared.timeline().mark(Mark::ImageChecked)?;
         }
-        let config = image.as_ref().map(|image| &image.record.config);
-        let create_options = create_options(&options, config, checked, &mut warnings)?;
+        let begins = (&files, image.as_ref());
+        let create_options = create_options(&options, begins, checked, &mut warnings)?;
         let (mut sandbox, lock) = files.create(shared.home(), image.as_ref(), create_options)?;
         let staging = sandbox.staging.take();
         warnings.extend(staging.iter().flat_map(|found| staging::notices(found)));
@@ -211,22 +211,24 @@ pub(super) const fn verify_mode(verify: Verify) -> VerifyMode {
 
 fn create_options(
     options: &SandboxOptions,
-    config: Option<&ImageConfig>,
+    (files, image): (&Files, Option<&StoredImage>),
     checked: Checked,
     warnings: &mut Vec<Notice>,
 ) -> Result<CreateOptions, Error> {
     let none = ImageConfig::default();
-    let config = config.unwrap_or(&none);
+    let config = image.map_or(&none, |image| &image.record.config);
     let exposed_ports = config.exposed_ports.as_deref().unwrap_or_default();
-    let network = options
-        .network
-        .settings(&options.ports, options.publish_all, exposed_ports)?;
+    let mut network =
+        options
+            .network
+            .settings(&options.ports, options.publish_all, exposed_ports)?;
+    let host = checked.authorities.as_ref();
+    let trusted = trust::prepared(options, files.root(image), (config, host), network.as_mut())?;
     let mut patches = spec::patches(options)?;
-    let authorities = checked.authorities.as_ref();
-    patches.write.extend(authorities.map(HostAuthorities::file));
+    patches.write.extend(trusted.written);
     let (stopping, warning) = spec::stopping(options, config)?;
     warnings.extend(warning);
-    let mut process = spec::main_command(options, config, authorities.is_some())?;
+    let mut process = spec::main_command(options, config, &trusted.environment)?;
     staging::set_environment(&mut process, &checked.mounts);
     Ok(CreateOptions {
         name: options.name.clone(),
@@ -248,6 +250,7 @@ fn create_options(
         snapshot_commands: options.snapshot_commands,
         undo_limit: spec::undo_limit(options)?,
         patches,
+        trust: trusted.trust,
         mounts: checked.mounts,
         room: checked.room,
     })

@@ -21,6 +21,7 @@ mod sandbox;
 mod spec;
 mod staging;
 mod start;
+mod trust;
 
 use std::sync::Arc;
 

@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-use msb_patches::{HostAuthorities, HostCopy, HostEntry, NewDirectory, Patches};
+use msb_guest_trust::TrustEnvironment;
+use msb_patches::{HostCopy, HostEntry, NewDirectory, Patches};
 use msb_runtime::network::GATEWAY_ADDRESS;
 use msb_runtime::{
     NoSignal, Overrides, Process, Resources, StopSignal, Stopping, process, process_without_command,
@@ -33,8 +34,8 @@ pub(super) fn check(options: &SandboxOptions) -> Result<(), Error> {
     undo_limit(options)?;
     options.guest.check()?;
     stopping(options, &ImageConfig::default())?;
-    overrides(options, false)?;
-    let has_patches = patches(options)? != Patches::default() || options.host_ca;
+    overrides(options, &TrustEnvironment::default())?;
+    let has_patches = patches(options)? != Patches::default();
     let other = match (&options.from_sandbox, &options.root_disk) {
         (Some(_), _) => Some("another one's"),
         (_, Some(_)) => Some("those of a disk image"),
@@ -172,9 +173,9 @@ fn images_signal(text: Option<&str>) -> (StopSignal, Option<Notice>) {
 pub(super) fn main_command(
     options: &SandboxOptions,
     config: &ImageConfig,
-    trusts_host: bool,
+    trust: &TrustEnvironment,
 ) -> Result<Process, Error> {
-    let overrides = overrides(options, trusts_host)?;
+    let overrides = overrides(options, trust)?;
     if options.command.is_none() && overrides.entrypoint.is_none() {
         return Ok(process_without_command(config, &overrides));
     }
@@ -189,7 +190,7 @@ pub(super) fn main_command(
     })
 }
 
-fn overrides(options: &SandboxOptions, trusts_host: bool) -> Result<Overrides, Error> {
+fn overrides(options: &SandboxOptions, trust: &TrustEnvironment) -> Result<Overrides, Error> {
     let text = |bytes: &[u8], what: &str| {
         let text = String::from_utf8(bytes.to_vec());
         text.map_err(|_| Error::invalid(format!("{what} of the main command is not UTF-8")))
@@ -199,12 +200,9 @@ fn overrides(options: &SandboxOptions, trusts_host: bool) -> Result<Overrides, E
         .iter()
         .map(|word| text(word.as_bytes(), "an argument"))
         .collect();
-    let env: Result<Vec<_>, _> = options
-        .env
-        .settings()?
-        .iter()
-        .map(|setting| text(setting, "a variable"))
-        .collect();
+    let settings = options.env.settings()?;
+    let own = settings.iter().map(|setting| text(setting, "a variable"));
+    let env: Result<Vec<_>, _> = trust.settings.iter().cloned().map(Ok).chain(own).collect();
     let ulimits: Result<Vec<_>, _> = options
         .ulimits
         .iter()
@@ -214,11 +212,7 @@ fn overrides(options: &SandboxOptions, trusts_host: bool) -> Result<Overrides, E
         entrypoint: options.entrypoint.clone(),
         command: command?,
         env: env?,
-        env_defaults: if trusts_host {
-            HostAuthorities::environment()
-        } else {
-            Vec::new()
-        },
+        env_defaults: trust.defaults.clone(),
         working_directory: absolute(options.cwd.as_deref())?,
         user: options.user.clone(),
         terminal: options.tty.map(Into::into),
@@ -312,8 +306,9 @@ mod tests {
             cmd: Some(vec!["sh".to_owned()]),
             ..ImageConfig::default()
         };
+        let nothing = TrustEnvironment::default();
         let argv = |options: &SandboxOptions| {
-            main_command(options, &config, false).map(|process| process.argv)
+            main_command(options, &config, &nothing).map(|process| process.argv)
         };
         assert!(argv(&options()).expect("none").is_empty());
         let mut of_image = options();
@@ -322,13 +317,32 @@ mod tests {
         let mut own = options();
         own.command = Some(vec![Text::from("true")]);
         assert_eq!(argv(&own).expect("its own"), ["true"]);
-        let refused = main_command(&of_image, &ImageConfig::default(), false);
+        let refused = main_command(&of_image, &ImageConfig::default(), &nothing);
         assert!(
             refused
                 .expect_err("no command")
                 .message()
                 .contains("alpine")
         );
+    }
+
+    #[test]
+    fn variables_of_the_users_own_win_over_those_of_the_sandboxs_trust() {
+        let config = ImageConfig {
+            env: Some(vec!["A=image".to_owned(), "B=image".to_owned()]),
+            ..ImageConfig::default()
+        };
+        let trust = TrustEnvironment {
+            defaults: vec!["A=trust".to_owned()],
+            settings: vec!["B=trust".to_owned(), "C=trust".to_owned()],
+        };
+        let mut options = options();
+        options.env.set("C", "user");
+        let made = main_command(&options, &config, &trust).expect("no command");
+        for setting in ["A=image", "B=trust", "C=user"] {
+            assert!(made.env.contains(&setting.to_owned()), "{:?}", made.env);
+        }
+        assert!(!made.env.contains(&"C=trust".to_owned()), "{:?}", made.env);
     }
 
     #[test]

@@ -25,7 +25,7 @@ print(ask(), os.environ['PIP_CERT'], os.environ['CURL_CA_BUNDLE'])
 os.environ.pop('SSL_CERT_FILE')
 print(ask())
 ";
-const SEEN: &str = "200 /etc/msb/host-ca.pem /own\nrefused\n";
+const SEEN: &str = "200 /etc/msb/ca.pem /own\nrefused\n";
 
 /// Checks that `--host-ca` makes a guest trust the host's authority. It does so from the first
 /// boot, for any user.

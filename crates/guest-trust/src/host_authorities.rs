@@ -2,35 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rustls_native_certs::{CertificateResult, load_certs_from_paths, load_native_certs};
 
-use crate::NewContent;
+use crate::certificates::Certificates;
 
-/// The path of the bundle in a sandbox.
-/// It is on the sandbox's own disk: no image has a file there, and no mount hides it.
-const BUNDLE: &str = "/etc/msb/host-ca.pem";
-/// The variables that name such a file for programs: OpenSSL and Go, curl, git, Python's requests
-/// and pip, Node.js, Deno, Cargo, the AWS tools.
-const VARIABLES: [&str; 9] = [
-    "SSL_CERT_FILE",
-    "CURL_CA_BUNDLE",
-    "GIT_SSL_CAINFO",
-    "REQUESTS_CA_BUNDLE",
-    "PIP_CERT",
-    "NODE_EXTRA_CA_CERTS",
-    "DENO_CERT",
-    "CARGO_HTTP_CAINFO",
-    "AWS_CA_BUNDLE",
-];
-/// Characters per line of PEM (RFC 7468, section 2).
-const PEM_LINE_CHARS: usize = 64;
-
-/// The certificates of authorities, as PEM.
+/// The certificates of the host's authorities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostAuthorities {
-    pem: String,
+    certificates: Certificates,
 }
 
 /// The host has no certificate authorities to pass on.
@@ -75,21 +54,23 @@ impl HostAuthorities {
             let source = found.errors.into_iter().next();
             return Err(NoAuthorities::Host { source });
         }
-        let pem = found.certs.iter().map(|certificate| pem(certificate));
-        Ok(Self { pem: pem.collect() })
-    }
-
-    /// Returns the file that holds the certificates in a sandbox.
-    pub fn file(&self) -> NewContent {
-        NewContent {
-            path: BUNDLE.to_owned(),
-            bytes: self.pem.clone().into_bytes(),
+        let mut certificates = Certificates::default();
+        for certificate in &found.certs {
+            certificates.add(certificate);
         }
+        Ok(Self { certificates })
     }
 
-    /// Returns the variables that name the file for a sandbox's programs, as `NAME=value`.
-    pub fn environment() -> Vec<String> {
-        VARIABLES.map(|name| format!("{name}={BUNDLE}")).to_vec()
+    pub(crate) const fn certificates(&self) -> &Certificates {
+        &self.certificates
+    }
+
+    /// Returns the authorities of a host that has only this certificate, which is not parsed.
+    #[cfg(test)]
+    pub(crate) fn for_tests(certificate: &[u8]) -> Self {
+        let mut certificates = Certificates::default();
+        certificates.add(certificate);
+        Self { certificates }
     }
 }
 
@@ -105,44 +86,32 @@ fn check_file(path: &Path) -> Result<(), NoAuthorities> {
     })
 }
 
-/// Returns one certificate in the textual encoding of RFC 7468.
-fn pem(certificate: &[u8]) -> String {
-    let text = STANDARD.encode(certificate);
-    let mut pem = "-----BEGIN CERTIFICATE-----\n".to_owned();
-    for (index, character) in text.chars().enumerate() {
-        if index > 0 && index % PEM_LINE_CHARS == 0 {
-            pem.push('\n');
-        }
-        pem.push(character);
-    }
-    pem.push_str("\n-----END CERTIFICATE-----\n");
-    pem
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Returns a bundle of arbitrary bytes instead of certificates, which are not parsed.
     fn bundle(certificates: &[&[u8]]) -> String {
-        certificates.iter().map(|each| pem(each)).collect()
+        let mut all = Certificates::default();
+        for certificate in certificates {
+            all.add(certificate);
+        }
+        all.pem()
     }
 
     #[test]
     fn certificates_are_passed_on_and_nothing_else() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("bundle.pem");
-        let long = [7; 100];
-        let key = pem(b"secret").replace("CERTIFICATE", "PRIVATE KEY");
-        let text = format!("# a note\n{key}{}", bundle(&[b"one", &long, b"one"]));
+        let key = bundle(&[b"secret"]).replace("CERTIFICATE", "PRIVATE KEY");
+        let text = format!("# a note\n{key}{}", bundle(&[b"one", &[7; 100], b"one"]));
         fs_err::write(&path, text).expect("written");
         let found = load_certs_from_paths(Some(&path), None);
         let authorities = HostAuthorities::from_certificates(found).expect("two certificates");
-        let file = authorities.file();
-        assert_eq!(file.path, "/etc/msb/host-ca.pem");
-        assert_eq!(file.bytes, bundle(&[&long, b"one"]).into_bytes());
-        let widest = authorities.pem.lines().map(str::len).max();
-        assert_eq!(widest, Some(PEM_LINE_CHARS));
+        let pem = authorities.certificates().pem();
+        assert_eq!(pem.matches("BEGIN CERTIFICATE").count(), 2, "{pem}");
+        assert!(!pem.contains("PRIVATE"), "{pem}");
+        assert!(pem.contains(&bundle(&[b"one"])), "{pem}");
     }
 
     #[test]
@@ -163,12 +132,5 @@ mod tests {
             let refused = check_file(named).expect_err("no certificates").to_string();
             assert!(refused.contains(&*named.to_string_lossy()), "{refused}");
         }
-    }
-
-    #[test]
-    fn every_variable_leads_to_the_file() {
-        let environment = HostAuthorities::environment();
-        assert!(environment.contains(&"SSL_CERT_FILE=/etc/msb/host-ca.pem".to_owned()));
-        assert!(environment.iter().all(|each| each.ends_with(BUNDLE)));
     }
 }
