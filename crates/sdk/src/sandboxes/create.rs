@@ -227,7 +227,7 @@ fn create_options(
     let (stopping, warning) = spec::stopping(options, config)?;
     warnings.extend(warning);
     let mut process = spec::main_command(options, config, authorities.is_some())?;
-    staging::set_environment(&mut process, &checked.mounts);
+    msb_sandbox_files::set_staged_environment(&mut process, &checked.mounts);
     Ok(CreateOptions {
         name: options.name.clone(),
         image: options.image.clone(),
