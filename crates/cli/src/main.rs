@@ -7,7 +7,6 @@ mod dispatch;
 mod docker;
 mod environment;
 mod help;
-mod image_pattern;
 mod internal;
 mod layer_compression;
 mod limits;
@@ -15,7 +14,6 @@ mod man_pages;
 mod memory_limit;
 mod mount_options;
 mod option_values;
-mod reminder;
 
 use std::path::Path;
 use std::process::ExitCode;
