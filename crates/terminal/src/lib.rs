@@ -16,6 +16,7 @@ pub mod progress;
 pub mod push_bars;
 pub mod questions;
 pub mod reminder;
+pub mod secrets;
 pub mod signals;
 pub mod stdout_stream;
 pub mod streams;

@@ -54,6 +54,7 @@ pub(crate) mod rollback;
 mod rules;
 pub(crate) mod run;
 pub(crate) mod save;
+pub(crate) mod secret;
 pub(crate) mod share;
 pub(crate) mod snapshot;
 pub(crate) mod start;
