@@ -6,10 +6,12 @@ use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
     load, login, logout, logs, maintain, man, network, pause, port, prune, ps, pull, push, rename,
-    restage, restart, rm, rollback, run, save, share, snapshot, start, stats, stop, system_prune,
-    tag, top, undo, update, version, vmm, volume, wait,
+    restage, restart, rm, rollback, run, save, secret, share, snapshot, start, stats, stop,
+    system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
-use crate::internal::{MAINTAIN_COMMAND, NETWORK_COMMAND, SHARE_COMMAND, VMM_COMMAND};
+use crate::internal::{
+    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, VMM_COMMAND,
+};
 
 /// Run any OCI image in a microVM.
 ///
@@ -118,6 +120,9 @@ pub(crate) enum Command {
     /// Maintain a sandbox's snapshots (internal)
     #[command(name = MAINTAIN_COMMAND, hide = true)]
     Maintain(maintain::Arguments),
+    /// Read the sources of a sandbox's secrets again (internal)
+    #[command(name = SECRETS_COMMAND, hide = true)]
+    Secrets(secret::RefreshArguments),
 }
 
 /// The commands for sandboxes.
@@ -166,6 +171,9 @@ pub(crate) enum SandboxCommand {
     Allow(allow::Arguments),
     /// Answer the questions of a sandbox for hidden files
     Asks(asks::Arguments),
+    /// List, change and remove a sandbox's secrets
+    #[command(alias = "secrets")]
+    Secret(secret::Arguments),
     /// Give a stopped sandbox the newer files of its staged directories
     Restage(restage::Arguments),
     /// Take, list and remove snapshots of sandboxes

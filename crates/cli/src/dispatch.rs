@@ -7,8 +7,8 @@ use crate::commands::{
     Context, allow, apply, asks, attach, bench, block_on, command_history, commit, completion,
     container_prune, cp, create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect,
     jobs, kill, limits, load, login, logout, logs, maintain, man, network, pause, port, prune, ps,
-    pull, push, rename, restage, restart, rm, rollback, run, save, share, snapshot, start, stats,
-    stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start,
+    stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::{args, environment, memory_limit};
 use msb_terminal::failure::Outcome;
@@ -40,6 +40,7 @@ const fn uses_home(command: &Command) -> bool {
             | Command::Vmm(_)
             | Command::Network(_)
             | Command::Share(_)
+            | Command::Secrets(_)
     )
 }
 
@@ -110,6 +111,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Network(arguments) => network::run(&arguments),
         Command::Share(arguments) => share::run(&arguments),
         Command::Maintain(arguments) => block_on(maintain::run(context, &arguments)),
+        Command::Secrets(arguments) => secret::refresh(&arguments),
     }
 }
 
@@ -139,6 +141,7 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
         SandboxCommand::Allow(arguments) => block_on(allow::run(context, &arguments)),
         SandboxCommand::Asks(arguments) => block_on(asks::run(context, &arguments)),
+        SandboxCommand::Secret(arguments) => block_on(secret::run(context, &arguments)),
         SandboxCommand::Restage(arguments) => block_on(restage::run(context, &arguments)),
         SandboxCommand::Snapshot(arguments) => block_on(snapshot::run(context, &arguments)),
         SandboxCommand::Fork(arguments) => block_on(fork::run(context, &arguments)),

@@ -14,12 +14,15 @@ pub(crate) const SHARE_COMMAND: &str = "__share";
 pub(crate) const QEMU_COMMAND: &str = "__qemu";
 /// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
 pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
+/// The command that reads the sources of a sandbox's secrets again.
+pub(crate) const SECRETS_COMMAND: &str = "__secrets";
 
-const ALL: [&str; 4] = [
+const ALL: [&str; 5] = [
     VMM_COMMAND,
     NETWORK_COMMAND,
     SHARE_COMMAND,
     MAINTAIN_COMMAND,
+    SECRETS_COMMAND,
 ];
 
 /// Returns true if a command line, without the program's name, is that of a process that msb starts by
@@ -46,6 +49,7 @@ mod tests {
         assert!(known("--home=/h -q __network /d"));
         assert!(known("__share /d 0"));
         assert!(known("--home /h __maintain 0f"));
+        assert!(known("--home /h __secrets /d"));
         assert!(!known("exec name __vmm"));
         assert!(!known("--home __vmm ps"));
         assert!(!known("--home"));

@@ -7,13 +7,11 @@ mod dispatch;
 mod docker;
 mod environment;
 mod help;
-mod image_pattern;
 mod internal;
 mod layer_compression;
 mod limits;
 mod man_pages;
 mod memory_limit;
-mod reminder;
 
 use std::ffi::OsString;
 use std::path::Path;

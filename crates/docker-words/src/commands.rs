@@ -18,7 +18,7 @@ const BUILD: &str = "msb does not build images; build with docker, podman or bui
      save to msb load";
 const CLUSTER: &str = "msb runs sandboxes only on this host; msb run -d starts one";
 const CONFIG: &str =
-    "msb does not store configs or secrets; -e, --env-file, --copy and -v pass them to a sandbox";
+    "msb does not store configs; -e, --env-file, --copy and -v pass them to a sandbox";
 
 /// Every command of Docker, and the common commands of Podman, that msb does not have.
 pub const ALL: &[MissingCommand] = &[
@@ -96,7 +96,6 @@ pub const ALL: &[MissingCommand] = &[
         "search",
         "msb does not search registries; skopeo list-tags docker://IMAGE lists the tags of an image",
     ),
-    missing("secret", CONFIG),
     missing("service", CLUSTER),
     missing("stack", CLUSTER),
     missing("swarm", CLUSTER),

@@ -262,11 +262,6 @@ pub const ALL: &[OptionGroup] = &[
         Refused("msb rm -f NAME removes the sandbox that has the name"),
     ),
     group(
-        CREATE,
-        &["--secret"],
-        Refused("-e, --env-file, --copy and -v pass secrets to a sandbox"),
-    ),
-    group(
         &["run", "attach"],
         &["--sig-proxy"],
         Refused("signals go to the command; msb run -d starts a command that gets none"),

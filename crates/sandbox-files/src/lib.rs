@@ -15,6 +15,8 @@ mod files;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod restage;
+mod staged_environment;
+mod text;
 
 pub use allow::{AllowError, Allowed, Permission, allow, lasting_state};
 pub use at_rest::{AtRestError, SandboxAtRest};
@@ -34,6 +36,8 @@ pub use msb_host_changes::{
     Refused, StagedRules, Step,
 };
 pub use restage::{RestageError, Restaged, Restaging};
+pub use staged_environment::set_staged_environment;
+pub use text::Text;
 
 /// Changes of sandboxes that are about to be put into a directory of the host.
 pub type HostChanges = msb_host_changes::HostChanges<DiskSide>;

@@ -5,6 +5,8 @@ use crate::failure::Failure;
 
 /// The most characters of a refused value that a message shows.
 const VALUE_MAX: usize = 60;
+/// Parameters that have values which no message may show.
+const SECRET: [&str; 3] = ["password", "secrets", "value"];
 
 /// Reads the parameters of `operation`, whose names are `known`.
 ///
@@ -54,9 +56,13 @@ fn refused<P: DeserializeOwned>(
             reason(error)
         ));
     };
+    let value = if SECRET.contains(&name.as_str()) {
+        "used".to_owned()
+    } else {
+        shown(&object[name])
+    };
     Failure::invalid_argument(&format!(
-        "{name} of {operation} cannot be {}: {}",
-        shown(&object[name]),
+        "{name} of {operation} cannot be {value}: {}",
         reason(error)
     ))
 }
@@ -196,6 +202,30 @@ mod tests {
             off.message().contains("outbound, listed or none"),
             "{off:?}"
         );
+    }
+
+    #[test]
+    fn a_refused_secret_is_not_shown() {
+        let refused = |secrets: &str| {
+            let text = format!(r#"{{"secrets":{secrets}}}"#);
+            let names = ["secrets".to_owned()];
+            let refused = super::parse::<msb_sdk::SandboxOptions>("sandboxes.run", &text, &names);
+            refused.expect_err(secrets).message()
+        };
+        for secrets in [
+            r#"[{"name":"K","to":["a.example"],"value":"hunter2\n"}]"#,
+            r#"[{"name":"K","to":["*"],"value":"hunter2"}]"#,
+            r#"[{"name":"hunter2 ","to":["a.example"]}]"#,
+            r#"[{"name":"K","to":["a.example"],"from":"hunter2"}]"#,
+            r#""hunter2""#,
+        ] {
+            let message = refused(secrets);
+            assert!(
+                message.starts_with("secrets of sandboxes.run cannot be used: "),
+                "{message}"
+            );
+            assert!(!message.contains("hunter2"), "{message}");
+        }
     }
 
     #[test]

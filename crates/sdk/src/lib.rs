@@ -55,6 +55,7 @@ mod operation;
 mod program;
 mod questions;
 mod sandboxes;
+mod secrets;
 mod send;
 mod settings;
 mod shared;
@@ -108,6 +109,12 @@ pub use jobs::{Job, JobInfo, Jobs};
 pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
+pub use msb_sandbox_secrets::{NewValue, SecretInfo};
+pub use msb_secrets::{
+    HttpsDestination, InvalidDestination, InvalidName as InvalidSecretName, InvalidSecret,
+    InvalidSource, InvalidValue, Placement, Secret, SecretName, SecretSource, SecretValue,
+    ValueState,
+};
 pub use names::Names;
 pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
 pub use network_log::{
@@ -121,6 +128,7 @@ pub use sandboxes::{
     NewDirectory, RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter,
     SandboxInfo, SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
+pub use secrets::Secrets;
 pub use settings::{Jail, Maintenance, Settings, VmmChoice};
 pub use snapshot_archives::ImportOptions;
 pub use snapshots::{

@@ -15,6 +15,8 @@ use crate::{Error, Maintenance};
 
 /// The subcommand of `msb` that maintains a sandbox's snapshots.
 const MAINTAIN_COMMAND: &str = "__maintain";
+/// The subcommand of `msb` that reads the sources of a sandbox's secrets again.
+const SECRETS_COMMAND: &str = "__secrets";
 
 impl Shared {
     /// Begins to take the digest of a snapshot that was just taken, and to merge if there are many generations.
@@ -57,17 +59,35 @@ impl Shared {
         }
     }
 
+    /// Begins to read the sources of a running sandbox's secrets again before their values expire. If that does not
+    /// begin, the values expire, and requests that need them fail.
+    pub(crate) async fn begin_refresh(&self, sandbox: &StoredSandbox) {
+        if let Ok(program) = self.program().await {
+            let mut command = Command::new(program);
+            command.arg("--home").arg(self.home().root());
+            command.arg(SECRETS_COMMAND).arg(sandbox.directory());
+            // Commands of the host run in the environment and the directory of the first ones.
+            command.process_group(0);
+            let _ = detached(command);
+        }
+    }
+
     async fn begin_maintenance(&self, sandbox: &StoredSandbox) -> Result<(), Error> {
         let mut command = Command::new(self.program().await?);
         command.arg("--home").arg(self.home().root());
         command.arg(MAINTAIN_COMMAND).arg(sandbox.spec.id.as_str());
         // The caller's directory may be on a disk that is unmounted next.
         command.env_clear().process_group(0).current_dir("/");
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
-        // The runtime waits for the process when it ends, so that it leaves no zombie.
-        command.spawn().map(drop).map_err(Error::from)
+        detached(command)
     }
+}
+
+/// Starts a process that goes on when this one has ended.
+fn detached(mut command: Command) -> Result<(), Error> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // The runtime waits for the process when it ends, so that it leaves no zombie.
+    command.spawn().map(drop).map_err(Error::from)
 }

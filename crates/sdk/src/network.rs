@@ -2,6 +2,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use msb_runtime::network::{DefaultPolicy, Publish, Rule, Settings};
 pub use msb_runtime::network::{Host, InvalidPort, Port, Protocol as TransportProtocol};
+use msb_secrets::{HttpsDestination, Secret};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Error;
@@ -10,6 +11,8 @@ use crate::Error;
 const PUBLISHED_MAX: usize = 1024;
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
+/// The beginning of a rule for requests.
+const HTTPS: &str = "https://";
 
 /// The destinations that a sandbox reaches.
 ///
@@ -25,7 +28,8 @@ const DNS_PORT: u16 = 53;
 pub struct Network {
     /// The destinations that the sandbox reaches without a rule.
     pub mode: NetworkMode,
-    /// Rules that allow destinations: addresses, ranges and names, each with or without `:port`.
+    /// Rules that allow destinations: addresses, ranges and names, each with or without `:port`, and in the
+    /// listed mode requests, as `https://HOST[:PORT][/PATH][:METHODS]`.
     pub allow: Vec<String>,
     /// Rules that deny destinations; they win over `allow`.
     pub deny: Vec<String>,
@@ -72,7 +76,7 @@ impl Network {
     }
 
     /// Allows destinations, as `10.0.0.0/8`, `192.168.1.7:5432`, `example.com` or
-    /// `*.example.com:443`.
+    /// `*.example.com:443`; and in the listed mode requests, as `https://api.example.com/v1/*:GET`.
     #[must_use]
     pub fn allow(mut self, rule: impl Into<String>) -> Self {
         self.allow.push(rule.into());
@@ -94,18 +98,21 @@ impl Network {
     }
 
     /// Returns the settings for an image that exposes these ports, all of which are published with
-    /// `publish_all`. `None` if the sandbox has no network.
+    /// `publish_all`, and for these secrets. `None` if the sandbox has no network.
     pub(crate) fn settings(
         &self,
         ports: &[Port],
         publish_all: bool,
         exposed_ports: &[String],
+        secrets: &[Secret],
     ) -> Result<Option<Settings>, Error> {
         let reach = match self.mode {
             NetworkMode::Outbound => DefaultPolicy::Outbound,
             NetworkMode::Listed => DefaultPolicy::Listed,
-            NetworkMode::None => return self.nothing(ports, publish_all),
+            NetworkMode::None => return self.nothing(ports, publish_all, secrets),
         };
+        let (requests, allow): (Vec<_>, Vec<_>) =
+            self.allow.iter().partition(|rule| rule.starts_with(HTTPS));
         let mut publish: Vec<Publish> = ports.iter().map(|port| port.publish()).collect();
         if publish_all {
             // A port of another protocol cannot be published; it is skipped.
@@ -126,16 +133,17 @@ impl Network {
         }
         Ok(Some(Settings {
             reach,
-            allow: rules(&self.allow)?,
+            allow: rules(&allow)?,
             deny: self.denied()?,
             publish,
             resolvers: self.resolvers()?,
-            ..Settings::default()
+            requests: self.requests(&requests)?,
+            secrets: secrets.to_vec(),
         }))
     }
 
     fn denied(&self) -> Result<Vec<Rule>, Error> {
-        let deny = rules(&self.deny)?;
+        let deny = rules(&self.deny.iter().collect::<Vec<_>>())?;
         let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
         match deny.iter().find(with_ports) {
             Some(rule) => Err(Error::invalid(format!(
@@ -149,7 +157,30 @@ impl Network {
         self.dns.iter().map(|text| resolver(text)).collect()
     }
 
-    fn nothing(&self, ports: &[Port], publish_all: bool) -> Result<Option<Settings>, Error> {
+    /// Returns the rules for requests, which hold only if nothing else is reached.
+    fn requests(&self, texts: &[&String]) -> Result<Vec<HttpsDestination>, Error> {
+        if let (Some(rule), NetworkMode::Outbound) = (texts.first(), self.mode) {
+            let rule = crate::error::printable(rule);
+            return Err(Error::invalid(format!(
+                "--net-allow {rule}: a rule for requests takes --network listed; without it, the sandbox reaches \
+                 the host in other ways"
+            )));
+        }
+        texts.iter().map(|text| Ok(text.parse()?)).collect()
+    }
+
+    fn nothing(
+        &self,
+        ports: &[Port],
+        publish_all: bool,
+        secrets: &[Secret],
+    ) -> Result<Option<Settings>, Error> {
+        if let Some(secret) = secrets.first() {
+            return Err(Error::invalid(format!(
+                "the secret {} cannot be given with --network none: no request leaves the sandbox",
+                secret.name
+            )));
+        }
         let is_plain = ports.is_empty()
             && !publish_all
             && self.allow.is_empty()
@@ -164,7 +195,7 @@ impl Network {
     }
 }
 
-fn rules(texts: &[String]) -> Result<Vec<Rule>, Error> {
+fn rules(texts: &[&String]) -> Result<Vec<Rule>, Error> {
     texts.iter().map(|text| Ok(text.parse()?)).collect()
 }
 
@@ -229,7 +260,7 @@ mod tests {
     fn exposed_ports_are_published_once_and_only_if_asked_for() {
         let exposed = ["80/tcp", "53/udp", "9/sctp"].map(str::to_owned);
         let published = |ports: &[Port], all| {
-            let settings = Network::outbound().settings(ports, all, &exposed);
+            let settings = Network::outbound().settings(ports, all, &exposed, &[]);
             let settings = settings.expect("good").expect("a network");
             let texts = settings.publish.iter().map(ToString::to_string);
             texts.collect::<Vec<_>>()
@@ -243,12 +274,34 @@ mod tests {
 
     #[test]
     fn rules_are_checked() {
-        let settings = |network: Network| network.settings(&[], false, &[]);
+        let settings = |network: Network| network.settings(&[], false, &[], &[]);
         assert!(settings(Network::none()).expect("good").is_none());
         assert!(settings(Network::none().allow("a.b")).is_err());
         assert!(settings(Network::outbound().deny("a.b:80")).is_err());
         assert!(settings(Network::outbound().dns("no address")).is_err());
         let many = vec![Port::new(1, Host::any()); PUBLISHED_MAX + 1];
-        assert!(Network::outbound().settings(&many, false, &[]).is_err());
+        assert!(
+            Network::outbound()
+                .settings(&many, false, &[], &[])
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn requests_are_rules_of_the_listed_mode_and_secrets_need_a_network() {
+        let request = "https://api.example.com/v1/*:GET";
+        let listed = Network::listed().allow(request).allow("a.b:22");
+        let settings = listed.settings(&[], false, &[], &[]).expect("good");
+        let settings = settings.expect("a network");
+        assert_eq!((settings.requests.len(), settings.allow.len()), (1, 1));
+        let refused = Network::outbound()
+            .allow(request)
+            .settings(&[], false, &[], &[]);
+        let refused = refused.expect_err("another mode");
+        assert!(refused.message().contains("--network listed"), "{refused}");
+        let secrets: [Secret; 1] = ["K@api.example.com".parse().expect("a secret")];
+        let refused = Network::none().settings(&[], false, &[], &secrets);
+        let refused = refused.expect_err("no network");
+        assert!(refused.message().contains("secret K"), "{refused}");
     }
 }

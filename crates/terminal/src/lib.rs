@@ -6,6 +6,7 @@
 pub mod confirm;
 pub mod failure;
 pub mod foreign_output;
+pub mod image_pattern;
 mod interrupt_counter;
 mod layer_bars;
 pub mod log_lines;
@@ -17,6 +18,8 @@ pub mod password;
 pub mod progress;
 pub mod push_bars;
 pub mod questions;
+pub mod reminder;
+pub mod secrets;
 pub mod signals;
 pub mod stdout_stream;
 pub mod streams;

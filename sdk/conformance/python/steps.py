@@ -16,6 +16,7 @@ from typing import Any
 
 import changes
 import msb
+import secrets_of_sandboxes
 from behaviours import data, text, written
 from msb import LogRecord, Mount, Msb, Port, Rule, Sandbox
 
@@ -76,6 +77,10 @@ def options(given: dict[str, Any] | None) -> dict[str, Any]:
             arguments[name] = [_mount(mount) for mount in value]
         elif name == "ports":
             arguments[name] = [Port(**port) for port in value]
+        elif name == "secrets":
+            arguments[name] = [secrets_of_sandboxes.secret(secret) for secret in value]
+        elif name == "network" and isinstance(value, dict):
+            arguments[name] = msb.Network(**value)
         elif name == "copy":
             arguments[name] = {entry["source"]: entry["destination"] for entry in value}
         elif name == "hosts":
@@ -442,6 +447,9 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
     "network_log": _network_log,
+    "secret_list": secrets_of_sandboxes.listed,
+    "secret_set": secrets_of_sandboxes.set_value,
+    "secret_remove": secrets_of_sandboxes.removed,
     "diff": changes.diff,
     "diff_between": changes.diff_between,
     "apply": changes.apply,

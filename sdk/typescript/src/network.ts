@@ -1,6 +1,9 @@
 /** Networks of a sandbox. */
 
-/** Rules of a network. A destination is `10.0.0.0/8`, `192.168.1.7:5432`, `example.com` or `*.example.com:443`. */
+/**
+ * Rules of a network. A destination is `10.0.0.0/8`, `192.168.1.7:5432`, `example.com` or `*.example.com:443`; in the mode
+ * `listed` also requests, `https://api.example.com/v1/*:GET`.
+ */
 export interface NetworkRules {
   /** Destinations that are allowed. */
   readonly allow?: readonly string[] | undefined;

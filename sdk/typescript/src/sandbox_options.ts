@@ -1,11 +1,12 @@
 /** The options of a sandbox in the form of the native addon. */
 import { InvalidArgument } from "./errors.js";
 import { sideOf } from "./names.js";
+import { secretForm } from "./secrets.js";
 import type { PortOptions, SandboxOptions } from "./types.js";
 
 /** Returns the parameters of `sandboxes.run` and `sandboxes.create`. */
 export function sandboxParameters(image: string, options: SandboxOptions): object {
-  const { ports, copy, hosts, restart, user, fromSandbox, ...others } = options;
+  const { ports, copy, hosts, restart, secrets, user, fromSandbox, ...others } = options;
   return {
     ...others,
     image,
@@ -15,6 +16,7 @@ export function sandboxParameters(image: string, options: SandboxOptions): objec
     copy: copy && Object.entries(copy).map(([source, destination]) => ({ source, destination })),
     hosts: hosts && Object.entries(hosts).map(([name, address]) => ({ names: [name], address })),
     restart: restartForm(restart),
+    secrets: secrets?.map(secretForm),
   };
 }
 

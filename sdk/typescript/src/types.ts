@@ -10,5 +10,6 @@ export type * from "./types/file.js";
 export type * from "./types/history.js";
 export type * from "./types/log.js";
 export type * from "./types/question.js";
+export type * from "./types/secret.js";
 export type * from "./types/snapshot.js";
 export type * from "./types/volume.js";

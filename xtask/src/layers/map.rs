@@ -34,7 +34,7 @@ pub(super) const MAP: [Row; 27] = [
     row("terminal", &["msb-terminal"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
-    row("files", &["msb-sandbox-files"]),
+    row("files", &["msb-sandbox-files", "msb-sandbox-secrets"]),
     row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
     row("trust", &["msb-guest-trust"]),

@@ -184,6 +184,7 @@ impl SandboxArguments {
         options.stop_timeout_ms = Some(self.stopping.timeout_ms());
         options.mounts = self.mounts.mounts()?;
         options.network = self.network.network();
+        options.secrets = self.network.secrets()?;
         options.ports = self.network.ports();
         options.publish_all = self.network.publishes_all();
         options.host_ca = self.network.trusts_host();

@@ -4,8 +4,8 @@ use msb_sdk::ImageInfo;
 use serde_json::{Value, json};
 
 use super::Context;
-use crate::image_pattern::ImagePattern;
 use msb_terminal::failure::{Failure, Outcome};
+use msb_terminal::image_pattern::{self, ImagePattern};
 use msb_terminal::output;
 use msb_terminal::table;
 use msb_terminal::template::{ListingFormat, fields};
@@ -171,7 +171,7 @@ fn age(created_s: u64) -> String {
 /// Returns a row's fields under the names of Docker's templates; the id is the whole digest or short.
 fn docker_names(row: &ImageInfo, whole: bool) -> Value {
     let (repository, tag) = match &row.reference {
-        Some(name) => crate::image_pattern::parts(name),
+        Some(name) => image_pattern::parts(name),
         None => (NONE, None),
     };
     json!({

@@ -54,6 +54,7 @@ pub(crate) mod rollback;
 mod rules;
 pub(crate) mod run;
 pub(crate) mod save;
+pub(crate) mod secret;
 pub(crate) mod share;
 pub(crate) mod snapshot;
 pub(crate) mod start;
@@ -79,9 +80,9 @@ use msb_runtime::Home;
 use msb_sdk::{Files, Msb, Notice, Operation};
 
 pub(crate) use self::machine::{VerifyPolicy, VmmName};
-use crate::reminder;
 use msb_terminal::failure::{Failure, Failures, Outcome};
 use msb_terminal::output;
+use msb_terminal::reminder;
 use msb_terminal::signals::Interrupts;
 
 /// The context of every command.

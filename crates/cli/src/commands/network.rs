@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use msb_runtime::network::{InvalidPublish, Publish, Rule};
-use msb_sdk::{Network, Port};
+use msb_sdk::{Error, HttpsDestination, Network, Port, Secret};
 
 use msb_terminal::failure::Outcome;
 
@@ -42,9 +42,9 @@ pub(crate) struct NetworkArguments {
     /// Allow an address or name, such as *.example.com:443
     ///
     /// Other forms are 10.0.0.0/8, 192.168.1.7:5432 and example.com. A rule can also allow private
-    /// addresses.
-    #[arg(long, value_name = "RULE")]
-    net_allow: Vec<Rule>,
+    /// addresses. With --network listed, https://HOST/PATH*:GET,HEAD allows these requests alone.
+    #[arg(long, value_name = "RULE", value_parser = parse_allowed)]
+    net_allow: Vec<String>,
     /// Deny an address or name
     ///
     /// It takes precedence over --net-allow.
@@ -53,6 +53,14 @@ pub(crate) struct NetworkArguments {
     /// DNS resolver to use instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
+    /// Secret for requests to HOST, which the sandbox uses but cannot read
+    ///
+    /// The value is that of the variable NAME of this host. In the sandbox, NAME is a placeholder; the network puts the
+    /// value into the headers of requests to HOST, which is allowed. The long form is
+    /// name=NAME,to=HOST[:PORT][/PATH*][:METHODS],from=env:NAME|file:PATH|cmd:COMMAND, with more to= and
+    /// every=TIME, in=header:NAME|query:NAME|basic, as=PREFIX and file=PATH.
+    #[arg(long, value_name = "NAME@HOST[,HOST...]")]
+    secret: Vec<String>,
     /// Let the sandbox trust the certificate authorities of this host
     #[arg(long)]
     host_ca: bool,
@@ -78,11 +86,15 @@ impl NetworkArguments {
             Mode::Listed => Network::listed(),
             Mode::None => Network::none(),
         };
-        let texts = |rules: &[Rule]| rules.iter().map(ToString::to_string).collect();
-        network.allow = texts(&self.net_allow);
-        network.deny = texts(&self.net_deny);
+        network.allow.clone_from(&self.net_allow);
+        network.deny = self.net_deny.iter().map(ToString::to_string).collect();
         network.dns = self.dns.iter().map(ToString::to_string).collect();
         network
+    }
+
+    /// Returns the secrets. They are parsed here because a refused option would be printed, and may have a value.
+    pub(crate) fn secrets(&self) -> Result<Vec<Secret>, Error> {
+        self.secret.iter().map(|text| Ok(text.parse()?)).collect()
     }
 
     /// Returns true if ports are to be published of a sandbox without a network. As with docker, they
@@ -119,6 +131,14 @@ fn parse_published(text: &str) -> Result<Published, InvalidPublish> {
     Publish::parse_all(text).map(Published)
 }
 
+fn parse_allowed(text: &str) -> Result<String, Error> {
+    if text.starts_with("https://") {
+        let destination: HttpsDestination = text.parse()?;
+        return Ok(format!("https://{destination}"));
+    }
+    Ok(text.parse::<Rule>()?.to_string())
+}
+
 fn parse_resolver(text: &str) -> Result<SocketAddr, String> {
     let address = text.parse::<IpAddr>();
     let address = address.map(|address| SocketAddr::new(address, DNS_PORT));
@@ -149,12 +169,21 @@ mod tests {
             "1.1.1.1",
         ];
         let words = words.into_iter().chain(["-p", "8000-8001:80-81"]);
+        let request = "https://API.example.com/v1/*:GET";
+        let words = words.chain(["--net-allow", request, "--secret", "K@api.example.com"]);
         let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
         let network = line.network.network();
         assert_eq!(
             (network.allow, network.dns),
-            (vec!["a.b:443".to_owned()], vec!["1.1.1.1:53".to_owned()])
+            (
+                vec![
+                    "a.b:443".to_owned(),
+                    "https://api.example.com/v1/*:GET".to_owned()
+                ],
+                vec!["1.1.1.1:53".to_owned()]
+            )
         );
+        assert_eq!(line.network.secrets().expect("good").len(), 1);
         assert_eq!(line.network.ports().len(), 2);
         assert_eq!(line.network.ports()[1].host_port, 8001);
     }

@@ -78,7 +78,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the change is refused, the description cannot be written, or the sandbox no longer exists.
-    pub(super) fn change_description(
+    pub fn change_description(
         &mut self,
         change: impl FnOnce(&mut Spec) -> Result<(), UpdateError>,
     ) -> Result<(), UpdateError> {

@@ -13,6 +13,7 @@ mod process;
 mod questions;
 mod sandbox;
 mod sandboxes;
+mod secrets;
 mod snapshots;
 mod streams;
 mod volumes;
@@ -39,6 +40,7 @@ pub(crate) fn all() -> Vec<Operation> {
         questions::operations(),
         sandbox::operations(),
         sandboxes::operations(),
+        secrets::operations(),
         snapshots::operations(),
         streams::operations(),
         volumes::operations(),

@@ -52,6 +52,7 @@ converted! {
         msb_runtime::RemoveError,
         msb_runtime::RenameError,
         msb_sandbox_files::RestageError,
+        msb_sandbox_secrets::SecretsError,
         msb_runtime::RootDiskError,
         msb_sandbox_snapshots::SnapshotError,
         msb_machine_records::TimelineError,
@@ -65,6 +66,7 @@ converted! {
     StartError:
         image_store::CheckError,
         msb_runtime::StartError,
+        msb_sandbox_secrets::DeliveryError,
         msb_runtime::KernelError,
         msb_vmm::ChooseError;
     InvalidArgument:
@@ -73,6 +75,11 @@ converted! {
         msb_runtime::InvalidRule,
         msb_runtime::MountError,
         msb_runtime::RulesFileError,
+        msb_secrets::InvalidDestination,
+        msb_secrets::InvalidName,
+        msb_secrets::InvalidSecret,
+        msb_secrets::InvalidSource,
+        msb_secrets::InvalidValue,
         msb_runtime::TooManyRules,
         msb_agent_protocol::TooLong;
 }

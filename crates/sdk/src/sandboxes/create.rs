@@ -6,6 +6,7 @@ use image_store::{ImageLease, StoredImage, VerifyMode};
 use msb_guest_trust::HostAuthorities;
 use msb_machine_records::Mark;
 use msb_runtime::{CreateOptions, Lock, Mount, Room, Sandbox as StoredSandbox, check_mounts};
+use msb_sandbox_secrets::GivenValues;
 use oci_image::ImageConfig;
 
 use super::SandboxOptions;
@@ -28,6 +29,8 @@ pub(super) struct Created {
     pub(super) image: Option<StoredImage>,
     /// The lease that keeps the image until its machine has its own lease.
     lease: Option<ImageLease>,
+    /// Values of secrets that are in no file.
+    pub(super) given: GivenValues,
     pub(super) warnings: Vec<Notice>,
 }
 
@@ -40,6 +43,7 @@ impl Created {
             lock: None,
             image: None,
             lease: None,
+            given: GivenValues::default(),
             warnings,
         }
     }
@@ -148,6 +152,7 @@ pub(super) async fn create(
             lock: Some(lock),
             image,
             lease,
+            given: GivenValues::of(&options.secrets),
             warnings,
         };
         shared.timeline().mark(Mark::SandboxCreated)?;
@@ -169,9 +174,7 @@ struct Checked {
 fn check(shared: &Shared, options: &SandboxOptions) -> Result<Checked, Error> {
     StoredSandbox::sweep(shared.home())?;
     spec::check(options)?;
-    let network = options
-        .network
-        .settings(&options.ports, options.publish_all, &[])?;
+    let network = spec::network(options, &[])?;
     let mounts: Result<Vec<_>, _> = options
         .mounts
         .iter()
@@ -218,10 +221,11 @@ fn create_options(
     let none = ImageConfig::default();
     let config = image.map_or(&none, |image| &image.record.config);
     let exposed_ports = config.exposed_ports.as_deref().unwrap_or_default();
-    let mut network =
-        options
-            .network
-            .settings(&options.ports, options.publish_all, exposed_ports)?;
+    let mut network = spec::network(options, exposed_ports)?;
+    if let Some(network) = &mut network {
+        msb_sandbox_secrets::without_values(&mut network.secrets)?;
+    }
+    warnings.extend(spec::secret_notices(options));
     let host = checked.authorities.as_ref();
     let trusted = trust::prepared(options, files.root(image), (config, host), network.as_mut())?;
     let mut patches = spec::patches(options)?;
@@ -229,7 +233,7 @@ fn create_options(
     let (stopping, warning) = spec::stopping(options, config)?;
     warnings.extend(warning);
     let mut process = spec::main_command(options, config, &trusted.environment)?;
-    staging::set_environment(&mut process, &checked.mounts);
+    msb_sandbox_files::set_staged_environment(&mut process, &checked.mounts);
     Ok(CreateOptions {
         name: options.name.clone(),
         image: options.image.clone(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use msb_agent_protocol::Client;
 use msb_runtime::{ConnectError, Running, Sandbox as StoredSandbox, State};
+use msb_sandbox_secrets::GivenValues;
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, sleep};
 
@@ -39,6 +40,8 @@ pub(crate) struct Handle {
     is_ending: AtomicBool,
     /// Permits for calls that last, which leave room on the connection for others.
     streams: Arc<Semaphore>,
+    /// Values of secrets for the first start, which are in no file.
+    given: Mutex<GivenValues>,
     pub(super) warnings: Vec<Notice>,
 }
 
@@ -52,6 +55,7 @@ impl Handle {
             owner: Mutex::default(),
             is_ending: AtomicBool::new(false),
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            given: Mutex::default(),
             warnings,
         }
     }
@@ -129,6 +133,17 @@ impl Handle {
         let mut machine = machine?;
         let end = machine.wait_for(Option::is_some).await;
         end.ok()?.clone()
+    }
+
+    /// Returns the values of secrets for the first start.
+    pub(super) fn given(&self) -> GivenValues {
+        let given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        given.clone()
+    }
+
+    /// Replaces the values of secrets for the first start.
+    pub(super) fn give(&self, values: GivenValues) {
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = values;
     }
 
     pub(super) fn set_owner(&self, owner: Owner) {

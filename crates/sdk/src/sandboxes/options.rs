@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use msb_sandbox_model::{GuestSettings, Restart, Size};
+use msb_secrets::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::RootDisk;
@@ -85,6 +86,8 @@ pub struct SandboxOptions {
     pub publish_all: bool,
     /// The destinations that the sandbox reaches.
     pub network: Network,
+    /// Secrets that programs use in requests and cannot read.
+    pub secrets: Vec<Secret>,
     /// True if programs trust the certificate authorities that this host trusts.
     pub host_ca: bool,
     /// Files of the host to copy before the first boot.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use msb_secrets::Secret;
+
 use super::RootDisk;
 use super::options::{CopyIn, HostName, NewDirectory, SandboxOptions};
 use super::run::CreatedObserver;
@@ -252,6 +254,21 @@ impl SandboxRequest {
     /// Sets the destinations that the sandbox reaches.
     pub fn network(mut self, network: Network) -> Self {
         self.options.network = network;
+        self
+    }
+
+    /// Adds a secret: programs have a placeholder, which the network replaces in requests to the secret's hosts.
+    ///
+    /// ```no_run
+    /// # async fn example(msb: &msb_sdk::Msb) -> Result<(), msb_sdk::Error> {
+    /// let secret = "GH_TOKEN@github.com,api.github.com".parse()?;
+    /// let sandbox = msb.sandboxes().run("alpine").secret(secret).await?;
+    /// # let _ = sandbox;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn secret(mut self, secret: Secret) -> Self {
+        self.options.secrets.push(secret);
         self
     }
 

@@ -39,11 +39,14 @@ pub(super) fn create(
 ) -> Operation<Sandbox> {
     Operation::new(async move {
         let created = create::create(&shared, options, observer.as_ref(), None).await?;
-        let created = announced(created, watch_id).await?;
+        let mut created = announced(created, watch_id).await?;
         let mut warnings = shared.take_notices();
         warnings.extend(created.warnings.iter().cloned());
+        let given = std::mem::take(&mut created.given);
         let kept = created.keep().ok_or_else(Error::no_lock)?;
-        Ok(Sandbox::kept(shared, kept.0, warnings))
+        let sandbox = Sandbox::kept(shared, kept.0, warnings);
+        sandbox.handle().give(given);
+        Ok(sandbox)
     })
 }
 
@@ -79,6 +82,7 @@ pub(super) async fn start_created(
         sandbox: &sandbox,
         image: created.image.as_ref(),
         options,
+        given: &created.given,
         window,
         is_owned,
     };

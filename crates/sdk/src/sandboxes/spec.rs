@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use msb_guest_trust::TrustEnvironment;
 use msb_patches::{HostCopy, HostEntry, NewDirectory, Patches};
-use msb_runtime::network::GATEWAY_ADDRESS;
+use msb_runtime::network::{GATEWAY_ADDRESS, Settings};
 use msb_runtime::{
     NoSignal, Overrides, Process, Resources, StopSignal, Stopping, process, process_without_command,
 };
@@ -88,6 +88,24 @@ pub(crate) fn resources(options: &SandboxOptions) -> Result<Resources, Error> {
         memory_mib: memory_mib(options.memory.unwrap_or(MEMORY_DEFAULT))?,
         upper_bytes: options.disk.unwrap_or(DISK_DEFAULT).bytes(),
     })
+}
+
+/// Returns the network of a sandbox whose image exposes these ports.
+pub(super) fn network(
+    options: &SandboxOptions,
+    exposed_ports: &[String],
+) -> Result<Option<Settings>, Error> {
+    msb_secrets::check_all(&options.secrets)?;
+    let (ports, publish_all) = (&options.ports, options.publish_all);
+    let network = &options.network;
+    network.settings(ports, publish_all, exposed_ports, &options.secrets)
+}
+
+/// Returns the notices about the secrets.
+pub(super) fn secret_notices(options: &SandboxOptions) -> impl Iterator<Item = Notice> {
+    let variables = options.env.iter().map(|(name, _)| name);
+    let notices = msb_sandbox_secrets::notices(&options.secrets, variables);
+    notices.into_iter().map(|text| Notice::new("secret", text))
 }
 
 /// Returns the number of commands whose snapshots are kept.

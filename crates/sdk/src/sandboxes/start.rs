@@ -11,6 +11,7 @@ use msb_runtime::{
     Lock, Mount, Running, Sandbox as StoredSandbox, Spec, StartError,
     StartOptions as MachineOptions,
 };
+use msb_sandbox_secrets::{Delivery, DeliveryError, GivenValues};
 use oci_image::Reference;
 
 use super::Sandbox;
@@ -37,6 +38,8 @@ pub(super) struct Start<'a> {
     /// The image, which has been verified; `None` if the root is a disk image.
     pub(super) image: Option<&'a StoredImage>,
     pub(super) options: &'a StartOptions,
+    /// Values of secrets that are in no file.
+    pub(super) given: &'a GivenValues,
     /// The size of the main command's terminal, if it is known.
     pub(super) window: Option<TerminalSize>,
     /// True if this process is to own the sandbox.
@@ -91,6 +94,7 @@ impl Start<'_> {
 
     async fn boot_machine(&self, lock: Lock) -> Result<Booted, BootError> {
         let other = BootError::Other;
+        let delivery = self.delivery().await.map_err(other)?;
         let has_network = self.sandbox.spec.network.is_some();
         let wanted = vmm_choice(self.shared, self.options);
         let selecting = {
@@ -130,11 +134,27 @@ impl Start<'_> {
             jail,
             timeline: self.shared.timeline().clone(),
         };
-        let running = self.sandbox.start(lock, &options).await;
-        Ok(Booted {
-            running: running.map_err(BootError::Machine)?,
-            warnings,
-        })
+        let running = match delivery {
+            None => self.sandbox.start(lock, &options).await?,
+            Some(delivery) => {
+                let expires = delivery.expires();
+                let running = delivery.start(self.sandbox, lock, &options).await?;
+                if expires {
+                    self.shared.begin_refresh(self.sandbox).await;
+                }
+                running
+            }
+        };
+        Ok(Booted { running, warnings })
+    }
+
+    /// Reads the values of the secrets; `None` if there are no secrets.
+    async fn delivery(&self) -> Result<Option<Delivery>, Error> {
+        if msb_sandbox_secrets::recorded(&self.sandbox.spec).is_empty() {
+            return Ok(None);
+        }
+        let (sandbox, given) = (self.sandbox.clone(), self.given.clone());
+        blocking(move || Delivery::resolve(&sandbox, &given)).await
     }
 }
 
@@ -181,11 +201,13 @@ async fn start_unless_abandoned(
             .with_home(move |shared| Ready::check(shared, &stored, &options))
     };
     let ready = checking.await?;
+    let given = handle.given();
     let start = Start {
         shared: &handle.shared,
         sandbox: &ready.sandbox,
         image: ready.image.as_ref(),
         options: &options,
+        given: &given,
         window: options.window,
         is_owned: false,
     };
@@ -197,6 +219,8 @@ async fn start_unless_abandoned(
             return Err(Error::internal("the start was given up"));
         }
     };
+    // Values that a program gave are for one start.
+    handle.give(GivenValues::default());
     handle.replace(ready.sandbox);
     handle.keep(booted.running).await;
     let mut warnings = handle.shared.take_notices();
@@ -208,6 +232,21 @@ async fn start_unless_abandoned(
 enum BootError {
     Machine(StartError),
     Other(Error),
+}
+
+impl From<StartError> for BootError {
+    fn from(error: StartError) -> Self {
+        Self::Machine(error)
+    }
+}
+
+impl From<DeliveryError> for BootError {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::Start(error) => Self::Machine(error),
+            error => Self::Other(error.into()),
+        }
+    }
 }
 
 const AN_OPTION_IS_NO_PROGRAM: &str =

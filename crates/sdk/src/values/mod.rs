@@ -7,17 +7,16 @@ mod removal;
 mod signal;
 mod size;
 mod terminal;
-mod text;
 mod ulimit;
 
 pub use environment::Environment;
 pub use exit::{EndReason, Exit, Stopped};
+pub use msb_sandbox_files::Text;
 pub use notice::Notice;
 pub use removal::Removal;
 pub use signal::Signal;
 pub use size::IntoSize;
 pub use terminal::TerminalSize;
-pub use text::Text;
 pub use ulimit::Ulimit;
 
 use serde::{Deserialize, Deserializer};

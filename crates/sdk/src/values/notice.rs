@@ -8,7 +8,7 @@ pub struct Notice {
     /// The stable code of the notice, in kebab case: `emulation`, `host-directory`, `jail-off`,
     /// `platform`, `stop-signal`, `home-closed`, `image-pruned`, `store-limit`, `killed`, `port`,
     /// `load-skipped`, `credentials`, `staged-hidden`, `staged-left-out`, `staged-repository`, `staged-large`,
-    /// `staged-linked`, `staged-unmatched-rule`, `rollback-unrecorded`.
+    /// `staged-linked`, `staged-unmatched-rule`, `rollback-unrecorded`, `secret`.
     pub code: String,
     /// A clause without a full stop.
     pub message: String,

@@ -31,6 +31,7 @@ from ._async._sandbox import AsyncSandbox
 from ._async._sandbox_changes import AsyncSandboxChanges
 from ._async._sandbox_commands import AsyncSandboxCommands
 from ._async._sandboxes import AsyncSandboxes
+from ._async._secrets import AsyncSecrets
 from ._async._snapshots import AsyncSnapshots
 from ._async._streams import (
     AsyncByteStream,
@@ -55,6 +56,7 @@ from ._sync._sandbox import Sandbox
 from ._sync._sandbox_changes import SandboxChanges
 from ._sync._sandbox_commands import SandboxCommands
 from ._sync._sandboxes import Sandboxes
+from ._sync._secrets import Secrets
 from ._sync._snapshots import Snapshots
 from ._sync._streams import ByteStream, Logs, NetworkLog, StatsWatch, TarUpload
 from ._sync._transfers import Pull, Push
@@ -110,6 +112,8 @@ from ._types import (
     SandboxInfo,
     SandboxOptions,
     SandboxState,
+    Secret,
+    SecretInfo,
     Severity,
     SnapshotInfo,
     Stats,
@@ -194,6 +198,7 @@ __all__ = [
     "AsyncSandboxCommands",
     "AsyncSandboxQuestions",
     "AsyncSandboxes",
+    "AsyncSecrets",
     "AsyncSnapshots",
     "AsyncStatsWatch",
     "AsyncStdin",
@@ -299,6 +304,9 @@ __all__ = [
     "SandboxRunning",
     "SandboxState",
     "Sandboxes",
+    "Secret",
+    "SecretInfo",
+    "Secrets",
     "Severity",
     "SnapshotInfo",
     "Snapshots",

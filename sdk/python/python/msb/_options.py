@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from ._types import (
     RootDisk,
     Rule,
     SandboxOptions,
+    Secret,
     TerminalSize,
     Ulimit,
 )
@@ -166,6 +168,52 @@ def _network(given: Network | str) -> Any:
     }
 
 
+def secret_source(
+    *,
+    env: str | None,
+    file: str | os.PathLike[str] | None,
+    command: str | Sequence[str] | None,
+    value: str | None,
+) -> dict[str, str]:
+    """Returns the source of a secret's value as it is written in JSON; empty if none is given."""
+    sources = {
+        "env": env,
+        "file": None if file is None else os.fspath(file),
+        "cmd": command if command is None or isinstance(command, str) else shlex.join(command),
+        "value": value,
+    }
+    given = {kind: text for kind, text in sources.items() if text is not None}
+    if len(given) > 1:
+        raise InvalidArgument("a secret has more than one of env, file, command and value")
+    if "value" in given:
+        return {"value": given["value"]}
+    return {"from": f"{kind}:{text}" for kind, text in given.items()}
+
+
+def _secrets(secrets: Sequence[Secret]) -> list[dict[str, Any]]:
+    return [_secret(secret) for secret in secrets]
+
+
+def _secret(given: Secret) -> dict[str, Any]:
+    secret: Any = given
+    if not isinstance(secret, Secret):
+        # The text of the value may be among the wrong ones.
+        raise TypeError(f"secrets must be a list of Secret, not of {type(secret).__name__}")
+    every_ms = _values.milliseconds(secret.every, "every")
+    fields = {
+        "name": secret.name,
+        "to": _texts(secret.to),
+        "every_s": None if every_ms is None else -(-every_ms // 1000),
+        "in": secret.placement,
+        "as": secret.prefix,
+        "file": secret.guest_file,
+        **secret_source(
+            env=secret.env, file=secret.file, command=secret.command, value=secret.value
+        ),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def _copy(files: Mapping[str | os.PathLike[str], str]) -> list[dict[str, str]]:
     return [
         {"source": os.fspath(source), "destination": destination}
@@ -201,6 +249,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "root_disk": _root_disk,
     "ports": _ports,
     "network": _network,
+    "secrets": _secrets,
     "copy": _copy,
     "make_directories": lambda paths: [{"path": path} for path in _texts(paths)],
     "remove_paths": _texts,

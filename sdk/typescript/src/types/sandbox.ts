@@ -7,6 +7,7 @@ import type { Size, Text, Vmm } from "./client.js";
 import type { GuestSettings } from "./guest.js";
 import type { SourceOptions } from "./image.js";
 import type { SandboxState } from "./sandbox_info.js";
+import type { Secret } from "./secret.js";
 
 /** A resource limit of commands: one number for both limits, or the two limits; `null` is no limit. */
 export type Ulimit = number | UlimitPair;
@@ -120,6 +121,8 @@ export interface SandboxOptions extends SourceOptions, StartOptions, GuestSettin
   readonly publishAll?: boolean | undefined;
   /** The destinations that the sandbox reaches; see {@link Network}. */
   readonly network?: Network | "outbound" | "listed" | "none" | undefined;
+  /** Secrets that programs use in requests and cannot read. */
+  readonly secrets?: readonly Secret[] | undefined;
   /** True if programs trust the certificate authorities that this host trusts. */
   readonly hostCa?: boolean | undefined;
   /** Files and directories of this host to copy before the first boot: a record from paths of this host to paths of the sandbox. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import type { SandboxOptions } from "msb-sdk";
 
 import { SMALL } from "../support/environment.js";
+import { secretOf } from "./secrets.js";
 
 /** A value of the data: text, bytes, or a repeated text. */
 export type Data = string | { bytes: string } | { repeat: string; count: number };
@@ -80,13 +81,14 @@ export function fill<T>(value: T, variables: Readonly<Record<string, unknown>>):
 }
 
 /** Returns options of a sandbox in the form of the SDK, whose files and names are records. */
-export function sandboxOptions({ copy, hosts, ...others }: Record<string, unknown>): SandboxOptions {
+export function sandboxOptions({ copy, hosts, secrets, ...others }: Record<string, unknown>): SandboxOptions {
   const files = copy as { source: string; destination: string }[] | undefined;
   const names = hosts as { names: [string]; address: string }[] | undefined;
   return {
     ...SMALL,
     ...(camelOptions(others) as SandboxOptions),
     copy: files && Object.fromEntries(files.map(({ source, destination }) => [source, destination])),
+    secrets: (secrets as Record<string, unknown>[] | undefined)?.map(secretOf),
     hosts: names && Object.fromEntries(names.map(({ names: [name], address }) => [name, address])),
   };
 }

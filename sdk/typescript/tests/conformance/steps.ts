@@ -28,6 +28,7 @@ import {
 import { eventually } from "../support/environment.js";
 import { bytesOf, camelOptions, sandboxOptions, textOf, type Data, type Step } from "./data.js";
 import type { Result } from "./expectations.js";
+import { sourceOf } from "./secrets.js";
 
 /** What steps work with. */
 export interface World {
@@ -352,6 +353,16 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
     return { data: await collect(stage.sandbox(step).logs({ source })) };
   },
   network_log: networkLog,
+  secret_list: async (step, stage) => {
+    const secrets = await stage.sandbox(step).secrets.list();
+    return {
+      names: secrets.map(({ name }) => name),
+      sources: secrets.map(({ source }) => source),
+      states: secrets.map(({ state }) => state),
+    };
+  },
+  secret_set: async (step, stage) => stage.sandbox(step).secrets.set(step["name"] as string, sourceOf(step)),
+  secret_remove: async (step, stage) => stage.sandbox(step).secrets.remove(step["name"] as string),
   diff: async (step, stage) => changes(await stage.sandbox(step).diff({ paths: paths(step) })),
   diff_between: async (step, stage) =>
     changes(await stage.msb.diff(step["old"] as string, step["new"] as string, { paths: paths(step) })),

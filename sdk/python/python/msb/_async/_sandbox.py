@@ -26,6 +26,7 @@ from ._jobs import AsyncJobs
 from ._questions import AsyncSandboxQuestions
 from ._sandbox_changes import AsyncSandboxChanges
 from ._sandbox_commands import AsyncSandboxCommands
+from ._secrets import AsyncSecrets
 from ._snapshots import AsyncSnapshots
 
 
@@ -45,6 +46,7 @@ class AsyncSandbox(AsyncSandboxCommands, AsyncSandboxChanges, AsyncSandboxQuesti
         self._is_owned: bool = opened.value["is_owned"]
         self._files = AsyncFiles(self._link)
         self._jobs = AsyncJobs(self._link)
+        self._secrets = AsyncSecrets(self._link)
         self._snapshots = AsyncSnapshots(self._link)
 
     def __repr__(self) -> str:
@@ -74,6 +76,11 @@ class AsyncSandbox(AsyncSandboxCommands, AsyncSandboxChanges, AsyncSandboxQuesti
     def jobs(self) -> AsyncJobs:
         """The commands that run without a client."""
         return self._jobs
+
+    @property
+    def secrets(self) -> AsyncSecrets:
+        """The secrets that programs use in requests and cannot read."""
+        return self._secrets
 
     @property
     def snapshots(self) -> AsyncSnapshots:

@@ -27,6 +27,7 @@ from ._jobs import Jobs
 from ._questions import SandboxQuestions
 from ._sandbox_changes import SandboxChanges
 from ._sandbox_commands import SandboxCommands
+from ._secrets import Secrets
 from ._snapshots import Snapshots
 
 
@@ -46,6 +47,7 @@ class Sandbox(SandboxCommands, SandboxChanges, SandboxQuestions, Refusing):
         self._is_owned: bool = opened.value["is_owned"]
         self._files = Files(self._link)
         self._jobs = Jobs(self._link)
+        self._secrets = Secrets(self._link)
         self._snapshots = Snapshots(self._link)
 
     def __repr__(self) -> str:
@@ -75,6 +77,11 @@ class Sandbox(SandboxCommands, SandboxChanges, SandboxQuestions, Refusing):
     def jobs(self) -> Jobs:
         """The commands that run without a client."""
         return self._jobs
+
+    @property
+    def secrets(self) -> Secrets:
+        """The secrets that programs use in requests and cannot read."""
+        return self._secrets
 
     @property
     def snapshots(self) -> Snapshots:

@@ -47,6 +47,7 @@ from .sandbox_info import (
     Stats,
     Stopped,
 )
+from .secret import Secret, SecretInfo
 from .snapshot import RolledBack, SnapshotInfo, VerifiedSnapshot
 from .volume import VolumeInfo
 
@@ -102,6 +103,8 @@ __all__ = [
     "SandboxInfo",
     "SandboxOptions",
     "SandboxState",
+    "Secret",
+    "SecretInfo",
     "Severity",
     "SnapshotInfo",
     "Stats",

@@ -14,7 +14,8 @@ class Network:
     mode: Literal["outbound", "listed", "none"] = "outbound"
     """The destinations without a rule."""
     allow: Sequence[str] = ()
-    """Rules that allow destinations: addresses, ranges and names, each with or without `:port`."""
+    """Rules that allow destinations: addresses, ranges and names, each with or without `:port`, and in the mode `listed`
+    requests, as `https://HOST[:PORT][/PATH][:METHODS]`."""
     deny: Sequence[str] = ()
     """Rules that deny destinations; they win over `allow`."""
     dns: Sequence[str] = ()

@@ -11,6 +11,7 @@ from .guest import GuestSettings
 from .mount import Mount
 from .network import Network, Ports
 from .root_disk import RootDisk
+from .secret import Secret
 
 if TYPE_CHECKING:
     import os
@@ -70,6 +71,8 @@ class SandboxOptions(GuestSettings, total=False):
     """True if a free port of the host leads to each port that the image exposes."""
     network: Network | Literal["outbound", "listed", "none"]
     """The destinations that the sandbox reaches."""
+    secrets: Sequence[Secret]
+    """Secrets that programs use in requests and cannot read."""
     host_ca: bool
     """True if programs trust the certificate authorities that this host trusts."""
     copy: Mapping[str | os.PathLike[str], str]

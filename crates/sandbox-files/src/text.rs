@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// In JSON it is a string, or `{"bytes": "BASE64"}` if it is not UTF-8.
 ///
 /// ```
-/// use msb_sdk::Text;
+/// use msb_sandbox_files::Text;
 ///
 /// assert_eq!(Text::from("a").as_bytes(), b"a");
 /// assert_eq!(Text::from(vec![0xff]).to_string(), "\u{fffd}");
@@ -42,7 +42,7 @@ impl Text {
     /// a terminal acts on or hides; unchanged otherwise.
     ///
     /// ```
-    /// use msb_sdk::Text;
+    /// use msb_sandbox_files::Text;
     ///
     /// assert_eq!(Text::from("déjà").quoted(), "déjà");
     /// assert_eq!(Text::from("a\u{202e}b\n").quoted(), r#""a\342\200\256b\n""#);
@@ -51,7 +51,8 @@ impl Text {
         tree_diff::quoted(&self.0, tree_diff::Quoting::Shown)
     }
 
-    pub(crate) fn to_bytes(&self) -> Bytes {
+    /// Returns a copy of the bytes.
+    pub fn to_bytes(&self) -> Bytes {
         Bytes::copy_from_slice(&self.0)
     }
 }

@@ -13,7 +13,7 @@ const DIRECTORY: &str = "notices";
 
 /// Returns true if the notice `name` was not printed within the last day. Then records that it is
 /// printed now. If that cannot be recorded, the notice is always due.
-pub(crate) fn is_due(home: &Path, name: &str) -> bool {
+pub fn is_due(home: &Path, name: &str) -> bool {
     let stamp = home.join(DIRECTORY).join(name);
     let given = fs::metadata(&stamp).and_then(|metadata| metadata.modified());
     // A time in the future means that the clock was set back.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// A pattern `NAME[:TAG]`, where `*` stands for any characters except `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ImagePattern(String);
+pub struct ImagePattern(String);
 
 impl FromStr for ImagePattern {
     type Err = Infallible;
@@ -18,7 +18,7 @@ impl FromStr for ImagePattern {
 impl ImagePattern {
     /// Returns true if an image with this name, as Docker shortens it, matches. An image without a
     /// name never matches.
-    pub(crate) fn matches(&self, name: Option<&str>) -> bool {
+    pub fn matches(&self, name: Option<&str>) -> bool {
         let Some(name) = name else { return false };
         let (wanted, wanted_tag) = parts(&self.0);
         let (repository, tag) = parts(name);
@@ -28,7 +28,7 @@ impl ImagePattern {
 }
 
 /// Returns a name's repository, and its tag if it has one and no digest.
-pub(crate) fn parts(name: &str) -> (&str, Option<&str>) {
+pub fn parts(name: &str) -> (&str, Option<&str>) {
     let (name, digest) = match name.split_once('@') {
         Some((name, digest)) => (name, Some(digest)),
         None => (name, None),
