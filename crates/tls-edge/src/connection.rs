@@ -1,0 +1,234 @@
+//! One ended connection: hyper's server towards the guest, and hyper's client towards the host.
+//!
+//! Both speak the same version of HTTP: the one that the host chose from the guest's offer. Each ends when the
+//! other does.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hyper::rt::Executor as _;
+use hyper::service::service_fn;
+use hyper::{client, server};
+use hyper_util::rt::TokioIo;
+use rustls::CommonState;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc};
+use tokio_rustls::{client::TlsStream as HostStream, server::TlsStream as GuestStream};
+
+use crate::body::RequestBody;
+use crate::event::{EdgeEvent, Events};
+use crate::forward::{Exchange, Upstream, answer};
+use crate::limits::{
+    CONNECTION_WINDOW_BYTES, ERROR_STREAMS_MAX, HTTP1_BUFFER_BYTES, HTTP2_HEADERS_MAX_BYTES,
+    RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAM_WINDOW_BYTES, STREAMS_MAX,
+};
+use crate::record::Reports;
+use crate::settings::Destination;
+use crate::tasks::{TaskOwner, Tasks};
+use crate::values::Values;
+
+/// The name of HTTP/2 in a TLS handshake.
+pub(crate) const H2: &[u8] = b"h2";
+/// The name of HTTP/1.1 in a TLS handshake.
+pub(crate) const HTTP1: &[u8] = b"http/1.1";
+
+/// The host's end of a connection.
+pub(crate) enum Host {
+    /// The host proved its name.
+    Proved(Box<HostStream<TcpStream>>),
+    /// The host did not, for this reason. Each request is answered with it.
+    Unproved(String),
+}
+
+/// The rules and the values of a connection.
+pub(crate) struct Terms {
+    /// The name and port of the host.
+    pub(crate) destination: Arc<Destination>,
+    /// The values of the secrets.
+    pub(crate) values: Values,
+}
+
+/// The signals between the ends of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Control {
+    closing: Notify,
+    ended: Notify,
+    awaits_change: AtomicBool,
+}
+
+impl Control {
+    /// Has the guest's end accept no more requests, and close after the answers to those that it accepted.
+    pub(crate) fn close(&self) {
+        self.closing.notify_one();
+    }
+
+    /// Breaks the guest's end off.
+    pub(crate) fn end(&self) {
+        self.ended.notify_one();
+    }
+
+    /// Sets that the host may change the protocol: its end is not closed then, it is handed over.
+    pub(crate) fn await_change(&self, awaits: bool) {
+        self.awaits_change.store(awaits, Ordering::Release);
+    }
+
+    fn host_closed(&self) {
+        if !self.awaits_change.load(Ordering::Acquire) {
+            self.close();
+        }
+    }
+}
+
+/// The events that a connection's tasks report. All of them are delivered, also if the connection is aborted.
+struct Pending<'a> {
+    receiver: mpsc::UnboundedReceiver<EdgeEvent>,
+    events: &'a dyn Events,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        while let Ok(event) = self.receiver.try_recv() {
+            self.events.event(event);
+        }
+    }
+}
+
+/// Answers the requests of a guest until a side ends. Returns true if the guest's side was closed cleanly.
+pub(crate) async fn run<S>(
+    guest: GuestStream<S>,
+    host: Host,
+    terms: Terms,
+    events: &dyn Events,
+) -> bool
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (reports, receiver) = Reports::new();
+    let mut pending = Pending { receiver, events };
+    let owner = TaskOwner::new();
+    let control = Arc::new(Control::default());
+    let upstream = match host {
+        Host::Proved(host) => connect(*host, &owner.tasks(), &control).await,
+        Host::Unproved(reason) => Upstream::Unproved(reason),
+    };
+    let exchange = Arc::new(Exchange::new(terms, upstream, control, reports));
+    let is_clean = serve(guest, &exchange, owner.tasks(), &mut pending).await;
+    drop(exchange);
+    owner.end().await;
+    is_clean
+}
+
+async fn serve<S>(
+    guest: GuestStream<S>,
+    exchange: &Arc<Exchange>,
+    tasks: Tasks,
+    pending: &mut Pending<'_>,
+) -> bool
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let is_h2 = is_h2(guest.get_ref().1);
+    let io = TokioIo::new(guest);
+    let shared = Arc::clone(exchange);
+    let service = service_fn(move |request| answer(Arc::clone(&shared), request));
+    if is_h2 {
+        let connection = server::conn::http2::Builder::new(tasks)
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(HTTP2_HEADERS_MAX_BYTES)
+            .max_send_buf_size(STREAM_SEND_BYTES)
+            .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+            .max_local_error_reset_streams(ERROR_STREAMS_MAX)
+            .auto_date_header(false)
+            .serve_connection(io, service);
+        let control = exchange.control();
+        return drive(connection, |it| it.graceful_shutdown(), control, pending).await;
+    }
+    let connection = server::conn::http1::Builder::new()
+        .preserve_header_case(true)
+        .max_buf_size(HTTP1_BUFFER_BYTES)
+        .auto_date_header(false)
+        .serve_connection(io, service)
+        .with_upgrades();
+    let control = exchange.control();
+    let is_clean = drive(connection, |it| it.graceful_shutdown(), control, pending).await;
+    match exchange.take_change() {
+        Some(change) if is_clean => change.copy().await.is_ok(),
+        _ => is_clean,
+    }
+}
+
+/// Drives the guest's end until it is done, or broken off. Returns true if it was closed cleanly.
+async fn drive<C>(
+    connection: C,
+    close: impl Fn(Pin<&mut C>),
+    control: &Control,
+    pending: &mut Pending<'_>,
+) -> bool
+where
+    C: Future<Output = hyper::Result<()>>,
+{
+    let mut connection = pin!(connection);
+    let mut is_closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            Some(event) = pending.receiver.recv() => pending.events.event(event),
+            () = control.ended.notified() => return false,
+            () = control.closing.notified(), if !is_closing => {
+                is_closing = true;
+                close(connection.as_mut());
+            }
+            result = connection.as_mut() => return result.is_ok(),
+        }
+    }
+}
+
+/// Begins HTTP with the host, in the version that it chose.
+async fn connect(host: HostStream<TcpStream>, tasks: &Tasks, control: &Arc<Control>) -> Upstream {
+    let is_h2 = is_h2(host.get_ref().1);
+    let io = TokioIo::new(host);
+    let begun = if is_h2 {
+        let mut builder = client::conn::http2::Builder::new(tasks.clone());
+        builder
+            .initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .max_header_list_size(HTTP2_HEADERS_MAX_BYTES)
+            .max_send_buf_size(STREAM_SEND_BYTES)
+            .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+            .max_local_error_reset_streams(ERROR_STREAMS_MAX);
+        let begun = builder.handshake::<_, RequestBody>(io).await;
+        begun.map(|(sender, connection)| {
+            tasks.execute(until_closed(connection, Arc::clone(control)));
+            Upstream::http2(sender)
+        })
+    } else {
+        let mut builder = client::conn::http1::Builder::new();
+        builder
+            .preserve_header_case(true)
+            .max_buf_size(HTTP1_BUFFER_BYTES);
+        let begun = builder.handshake::<_, RequestBody>(io).await;
+        begun.map(|(sender, connection)| {
+            tasks.execute(until_closed(
+                connection.with_upgrades(),
+                Arc::clone(control),
+            ));
+            Upstream::http1(sender)
+        })
+    };
+    begun.unwrap_or_else(|_| Upstream::Unproved("it closed the connection".to_owned()))
+}
+
+async fn until_closed(connection: impl Future<Output = hyper::Result<()>>, control: Arc<Control>) {
+    // An error reaches the requests that it breaks off.
+    let _ = connection.await;
+    control.host_closed();
+}
+
+/// Returns true if a handshake chose HTTP/2.
+fn is_h2(state: &CommonState) -> bool {
+    state.alpn_protocol() == Some(H2)
+}

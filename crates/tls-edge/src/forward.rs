@@ -1,0 +1,378 @@
+//! The requests of an ended connection: checked, given their values, sent to the host; and its answers, searched.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, UPGRADE};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{Request, Response, StatusCode, Uri, Version, request, response, uri};
+use hyper::body::{Body as _, Incoming};
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::ext::ReasonPhrase;
+use hyper::upgrade::OnUpgrade;
+use msb_secrets::SecretName;
+use thiserror::Error;
+
+use crate::body::{AnswerBody, RequestBody};
+use crate::check::{authority_of, check};
+use crate::connection::{Control, Terms};
+use crate::headers;
+use crate::record::{Record, Reports};
+use crate::refusal::{DeniedRequest, Refusal};
+use crate::reflect::{Reflected, Watched};
+use crate::settings::Admission;
+use crate::upgrade::{Changed, has_token, wanted_protocols};
+
+/// The end of a connection that sends to the host.
+pub(crate) enum Upstream {
+    /// HTTP/1.1: one request after the other.
+    Http1(tokio::sync::Mutex<http1::SendRequest<RequestBody>>),
+    /// HTTP/2: a stream for each request.
+    Http2(Mutex<http2::SendRequest<RequestBody>>),
+    /// The host did not prove its name, for this reason.
+    Unproved(String),
+}
+
+impl Upstream {
+    /// Returns the end that sends over HTTP/1.1.
+    pub(crate) fn http1(sender: http1::SendRequest<RequestBody>) -> Self {
+        Self::Http1(tokio::sync::Mutex::new(sender))
+    }
+
+    /// Returns the end that sends over HTTP/2.
+    pub(crate) fn http2(sender: http2::SendRequest<RequestBody>) -> Self {
+        Self::Http2(Mutex::new(sender))
+    }
+}
+
+/// The requests of one connection and their answers.
+pub(crate) struct Exchange {
+    terms: Terms,
+    /// The host as requests name it.
+    authority: String,
+    upstream: Upstream,
+    control: Arc<Control>,
+    reports: Reports,
+    /// The values of earlier requests: all later answers are searched for them.
+    watched: Mutex<Watched>,
+    change: Mutex<Option<Changed>>,
+    has_answered: AtomicBool,
+}
+
+/// The host broke a request off. The guest sees its connection, or its stream, break off too, as it would without
+/// msb, and repeats the request if it may.
+#[derive(Debug, Error)]
+#[error("the host broke the request off")]
+pub(crate) struct BrokenOff(#[source] hyper::Error);
+
+/// A reason why a request has no answer of the host's.
+enum Failure {
+    Refused(Refusal),
+    BrokenOff(BrokenOff),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// The parts of a request that decide about its answer.
+struct Asked {
+    guest: Option<OnUpgrade>,
+    has_protocols: bool,
+    secrets: Vec<SecretName>,
+    is_h2: bool,
+}
+
+/// Answers a request of the guest.
+///
+/// # Errors
+///
+/// Fails if the host broke it off.
+pub(crate) async fn answer(
+    exchange: Arc<Exchange>,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, BrokenOff> {
+    let (head, body) = request.into_parts();
+    let is_h2 = head.version == Version::HTTP_2;
+    let name = &exchange.terms.destination.name;
+    let record = Record::new(&head, name, exchange.reports.clone());
+    let answer = match exchange.forward(head, body, &record).await {
+        Ok(answer) => answer,
+        Err(Failure::BrokenOff(error)) => return Err(error),
+        Err(Failure::Refused(refusal)) => {
+            if refusal.closes() && is_h2 {
+                exchange.control.close();
+            }
+            refusal.answer(&exchange.authority, is_h2, Arc::clone(&record))
+        }
+    };
+    record.answer(answer.status());
+    exchange.has_answered.store(true, Ordering::Relaxed);
+    Ok(answer)
+}
+
+impl Exchange {
+    /// Returns the exchange of a connection that has no request yet.
+    pub(crate) fn new(
+        terms: Terms,
+        upstream: Upstream,
+        control: Arc<Control>,
+        reports: Reports,
+    ) -> Self {
+        Self {
+            authority: authority_of(&terms.destination),
+            terms,
+            upstream,
+            control,
+            reports,
+            watched: Mutex::default(),
+            change: Mutex::default(),
+            has_answered: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns the signals between the ends of the connection.
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Takes the change of protocol that was agreed on, if there is one.
+    pub(crate) fn take_change(&self) -> Option<Changed> {
+        lock(&self.change).take()
+    }
+
+    async fn forward(
+        &self,
+        mut head: request::Parts,
+        body: Incoming,
+        record: &Arc<Record>,
+    ) -> Result<Response<AnswerBody>, Failure> {
+        check(&head, &self.terms.destination)?;
+        self.admit(&head)?;
+        let is_h2 = head.version == Version::HTTP_2;
+        let guest = head.extensions.remove::<OnUpgrade>();
+        let protocols = wanted_protocols(&head.headers).filter(|_| guest.is_some());
+        headers::clean_request(&mut head.headers);
+        let secrets = self.place(&mut head, record).await?;
+        self.address(&mut head, is_h2)?;
+        headers::set_length(&mut head.headers, body.size_hint().exact(), is_h2);
+        let has_protocols = protocols.is_some();
+        if let Some(protocols) = protocols {
+            headers::set_protocols(&mut head.headers, protocols);
+        }
+        record.allow(secrets.clone());
+        self.control.await_change(has_protocols);
+        let body = RequestBody::new(body, Arc::clone(record));
+        let answer = self.send(Request::from_parts(head, body)).await?;
+        let asked = Asked {
+            guest,
+            has_protocols,
+            secrets,
+            is_h2,
+        };
+        self.accept(answer, asked, record)
+    }
+
+    /// Checks a request against the rules of its host.
+    fn admit(&self, head: &request::Parts) -> Result<(), Refusal> {
+        if let Upstream::Unproved(reason) = &self.upstream {
+            return Err(Refusal::Unproved(reason.clone()));
+        }
+        let path = head.uri.path();
+        match self.terms.destination.admission(&head.method, path) {
+            Admission::Allowed => Ok(()),
+            Admission::Malformed(reason) => Err(Refusal::Path(reason)),
+            Admission::Denied => Err(Refusal::Rule(DeniedRequest {
+                method: head.method.to_string(),
+                path: path.to_owned(),
+            })),
+        }
+    }
+
+    /// Places the values in a request, which it may have to wait for. Returns the names of their secrets.
+    async fn place(
+        &self,
+        head: &mut request::Parts,
+        record: &Record,
+    ) -> Result<Vec<SecretName>, Refusal> {
+        let destination = &self.terms.destination;
+        let mut values = BTreeMap::new();
+        for name in destination.wanted(head) {
+            let value = self.terms.values.wait(&name).await;
+            values.insert(name, value.map_err(Refusal::NoValue)?);
+        }
+        let placed = destination.place(head, &values);
+        let placed = placed.map_err(Refusal::NotPlaced)?;
+        let secrets = placed.secrets();
+        for misplaced in placed.misplaced {
+            record.report_misplaced(misplaced.secret, misplaced.place);
+        }
+        let mut watched = lock(&self.watched);
+        watched.add(&placed.values);
+        if !watched.is_empty() {
+            headers::ask_for_plain(&mut head.headers);
+        }
+        Ok(secrets)
+    }
+
+    /// Writes the host and the URI of a request anew, as its version of HTTP has them.
+    fn address(&self, head: &mut request::Parts, is_h2: bool) -> Result<(), Refusal> {
+        let malformed = || Refusal::Authority;
+        let mut parts = uri::Parts::default();
+        let path = head.uri.path_and_query().cloned();
+        parts.path_and_query = Some(path.unwrap_or_else(|| PathAndQuery::from_static("/")));
+        if is_h2 {
+            let authority = Authority::try_from(self.authority.as_str());
+            parts.authority = Some(authority.map_err(|_| malformed())?);
+            parts.scheme = Some(Scheme::HTTPS);
+            head.headers.remove(HOST);
+        } else {
+            let host = HeaderValue::from_str(&self.authority);
+            head.headers.insert(HOST, host.map_err(|_| malformed())?);
+            head.version = Version::HTTP_11;
+        }
+        head.uri = Uri::from_parts(parts).map_err(|_| malformed())?;
+        Ok(())
+    }
+
+    async fn send(&self, request: Request<RequestBody>) -> Result<Response<Incoming>, Failure> {
+        match &self.upstream {
+            Upstream::Unproved(reason) => Err(Refusal::Unproved(reason.clone()).into()),
+            Upstream::Http1(sender) => {
+                let mut sender = sender.lock().await;
+                let sent = match sender.ready().await {
+                    Ok(()) => sender.try_send_request(request).await,
+                    Err(error) => return Err(self.broken_off(error)),
+                };
+                sent.map_err(|error| self.broken_off(error.into_error()))
+            }
+            Upstream::Http2(sender) => {
+                let mut sender = lock(sender).clone();
+                let sent = sender.try_send_request(request).await;
+                sent.map_err(|error| self.not_sent(error))
+            }
+        }
+    }
+
+    /// Returns the failure of a request over HTTP/1.1. A host may close a connection between two requests: the
+    /// guest repeats the second one only if its own connection is closed too.
+    fn broken_off(&self, error: hyper::Error) -> Failure {
+        if error.is_parse() {
+            Failure::Refused(Refusal::Malformed)
+        } else if self.has_answered.load(Ordering::Relaxed) {
+            Failure::BrokenOff(BrokenOff(error))
+        } else {
+            Failure::Refused(Refusal::Unanswered)
+        }
+    }
+
+    /// Returns the failure of a request over HTTP/2. The reason of a reset goes on to the guest.
+    fn not_sent(&self, error: TrySendError<Request<RequestBody>>) -> Failure {
+        if error.message().is_some() {
+            self.control.close();
+            return Failure::Refused(Refusal::Unanswered);
+        }
+        Failure::BrokenOff(BrokenOff(error.into_error()))
+    }
+
+    /// Returns the answer of the host as it is passed on.
+    fn accept(
+        &self,
+        answer: Response<Incoming>,
+        asked: Asked,
+        record: &Arc<Record>,
+    ) -> Result<Response<AnswerBody>, Failure> {
+        let (mut head, body) = answer.into_parts();
+        let host = head.extensions.remove::<OnUpgrade>();
+        let is_change = head.status == StatusCode::SWITCHING_PROTOCOLS;
+        if !is_change {
+            self.control.await_change(false);
+        }
+        let watched = lock(&self.watched).clone();
+        if let Err(found) = search(&head, &watched) {
+            record.report_reflected(found.secret.clone());
+            return Err(Refusal::Reflected(found.secret).into());
+        }
+        if let Some(secret) = asked.secrets.first()
+            && headers::is_encoded(&head.headers)
+            && !body.is_end_stream()
+        {
+            record.report_encoded(secret.clone());
+            return Err(Refusal::Encoded(secret.clone()).into());
+        }
+        if is_change {
+            let answer = self.change(head, (asked, host), watched, record);
+            return answer.ok_or_else(|| Refusal::Malformed.into());
+        }
+        if !headers::is_plainly_transferred(&head.headers) {
+            return Err(Refusal::Malformed.into());
+        }
+        let is_last = has_token(&head.headers, CONNECTION, "close");
+        headers::clean_answer(&mut head.headers);
+        if is_last && !asked.is_h2 {
+            let close = HeaderValue::from_static("close");
+            head.headers.insert(CONNECTION, close);
+        }
+        // A length that is not that of the body would end it early.
+        if body.size_hint().exact().is_none() {
+            head.headers.remove(CONTENT_LENGTH);
+        }
+        head.version = version(asked.is_h2);
+        let record = Arc::clone(record);
+        let body = if watched.is_empty() {
+            AnswerBody::host(body, record)
+        } else {
+            AnswerBody::searched(body, watched, Arc::clone(&self.control), record)
+        };
+        Ok(Response::from_parts(head, body))
+    }
+
+    /// Returns the answer that changes the protocol; `None` if the guest did not ask for it.
+    fn change(
+        &self,
+        mut head: response::Parts,
+        (asked, host): (Asked, Option<OnUpgrade>),
+        watched: Watched,
+        record: &Arc<Record>,
+    ) -> Option<Response<AnswerBody>> {
+        if !asked.has_protocols {
+            return None;
+        }
+        let protocols = head.headers.get(UPGRADE).cloned()?;
+        let changed = Changed {
+            guest: asked.guest?,
+            host: host?,
+            watched,
+            record: Arc::clone(record),
+        };
+        *lock(&self.change) = Some(changed);
+        headers::clean_answer(&mut head.headers);
+        headers::set_protocols(&mut head.headers, protocols);
+        head.version = version(asked.is_h2);
+        let body = AnswerBody::empty(Arc::clone(record));
+        Some(Response::from_parts(head, body))
+    }
+}
+
+/// Searches the head of an answer for values.
+fn search(head: &response::Parts, watched: &Watched) -> Result<(), Reflected> {
+    if let Some(reason) = head.extensions.get::<ReasonPhrase>() {
+        watched.text(reason.as_bytes())?;
+    }
+    watched.headers(&head.headers)
+}
+
+fn version(is_h2: bool) -> Version {
+    if is_h2 {
+        Version::HTTP_2
+    } else {
+        Version::HTTP_11
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

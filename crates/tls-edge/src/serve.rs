@@ -1,0 +1,289 @@
+//! One connection of the guest, from its first bytes: ended, passed on unchanged, or refused.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::server::Accepted;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_with_sizes};
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_rustls::StartHandshake;
+use tokio_rustls::server::TlsStream as GuestStream;
+
+use crate::authority::AuthorityError;
+use crate::connection::{self, H2, HTTP1, Host, Terms};
+use crate::edge::Edge;
+use crate::event::{EdgeEvent, Events, logged_host};
+use crate::hello::{self, Hello, Opening};
+use crate::limits::{CONNECTIONS_MAX, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX};
+use crate::settings::Destination;
+use crate::tls::{self, GuestEnd};
+
+/// A connection of the guest to an address that was resolved for a name whose TLS is ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Flow {
+    /// The port that the guest connected to.
+    pub port: u16,
+    /// True if the connection may be passed on unchanged if it is not ended.
+    pub passes: bool,
+}
+
+/// The outcome of a connection.
+#[derive(Debug)]
+pub enum Served {
+    /// TLS was ended.
+    Ended {
+        /// True if the guest's side was closed cleanly. If not, the guest has to see a reset.
+        is_clean: bool,
+    },
+    /// The connection was passed on unchanged.
+    Passed {
+        /// True if both sides closed it.
+        is_clean: bool,
+    },
+    /// The connection was closed without a connection to the host, or without a handshake with the guest.
+    Refused(Refused),
+}
+
+/// A reason why a connection was refused.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The sandbox has as many ended connections as it may have.
+    #[error("the sandbox has {} connections whose TLS is ended, which is the limit", CONNECTIONS_MAX)]
+    Busy,
+    /// The guest's side cannot be read.
+    #[error("cannot read the guest's connection")]
+    Guest(#[source] io::Error),
+    /// The connection is not to be ended, and no rule allows it otherwise.
+    #[error("the guest's TLS names no host whose TLS is ended, and no rule allows the address")]
+    NotAllowed,
+    /// The guest offered neither HTTP/1.1 nor HTTP/2.
+    #[error("the guest's TLS offers neither HTTP/1.1 nor HTTP/2")]
+    Protocol,
+    /// The host cannot be connected to.
+    #[error("cannot connect to the host")]
+    Dial(#[source] io::Error),
+    /// The guest did not complete the handshake.
+    #[error("the guest did not complete the TLS handshake")]
+    Handshake(#[source] io::Error),
+    /// There is no certificate for the name.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// TLS cannot be set up.
+    #[error("cannot set TLS up")]
+    Tls(#[from] rustls::Error),
+}
+
+/// The bounds of an edge's connections.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    connections: Semaphore,
+    handshakes: Semaphore,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            connections: Semaphore::new(CONNECTIONS_MAX),
+            handshakes: Semaphore::new(HANDSHAKES_MAX),
+        }
+    }
+}
+
+/// A guest that began TLS with a host whose TLS is ended.
+struct Guest<S> {
+    stream: S,
+    accepted: Accepted,
+    /// The protocols to offer to the host.
+    offer: Vec<Vec<u8>>,
+    destination: Arc<Destination>,
+}
+
+impl Edge {
+    /// Serves a connection of the guest until it ends.
+    ///
+    /// The hello is read first, which takes a bounded time and is of a bounded size. If it names a host whose TLS is
+    /// ended at this port, the host is dialled and has to prove this name; the guest then sees a certificate of the
+    /// sandbox's authority, and its requests are checked and sent. Any other connection is passed on with the
+    /// bytes that were read, or refused.
+    pub async fn serve<S, D, F>(
+        &self,
+        mut guest: S,
+        flow: Flow,
+        dial: D,
+        events: &dyn Events,
+    ) -> Served
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        D: FnOnce() -> F + Send,
+        F: Future<Output = io::Result<TcpStream>> + Send,
+    {
+        let Ok(place) = self.gates.connections.try_acquire() else {
+            return Served::Refused(Refused::Busy);
+        };
+        let (hello, bytes) = match hello::read(&mut guest).await {
+            Ok(Opening::Hello(hello)) => self.look_up(*hello, flow.port, events),
+            Ok(Opening::Other(bytes)) => (None, bytes),
+            Err(error) => return Served::Refused(Refused::Guest(error)),
+        };
+        let Some((hello, destination)) = hello else {
+            drop(place);
+            return match pass(guest, &bytes, flow, dial).await {
+                Ok(is_clean) => Served::Passed { is_clean },
+                Err(refused) => Served::Refused(refused),
+            };
+        };
+        drop(bytes);
+        let offer = match offer(&hello.protocols) {
+            Ok(offer) => offer,
+            Err(refused) => return Served::Refused(refused),
+        };
+        let guest = Guest {
+            stream: guest,
+            accepted: hello.accepted,
+            offer,
+            destination,
+        };
+        match self.end(guest, dial, events).await {
+            Ok(is_clean) => Served::Ended { is_clean },
+            Err(refused) => Served::Refused(refused),
+        }
+    }
+
+    /// Returns the hello with its destination, if it is to be ended, and the bytes that were read.
+    fn look_up(
+        &self,
+        mut hello: Hello,
+        port: u16,
+        events: &dyn Events,
+    ) -> (Option<(Hello, Arc<Destination>)>, Vec<u8>) {
+        let bytes = std::mem::take(&mut hello.bytes);
+        let Some(name) = &hello.name else {
+            return (None, bytes);
+        };
+        let destination = self.destinations.of(name, port);
+        events.event(EdgeEvent::Hello {
+            sni: logged_host(name),
+            ended: destination.is_some(),
+        });
+        (destination.map(|destination| (hello, destination)), bytes)
+    }
+
+    /// Ends TLS. Returns true if the guest's side was closed cleanly.
+    async fn end<S, D, F>(
+        &self,
+        guest: Guest<S>,
+        dial: D,
+        events: &dyn Events,
+    ) -> Result<bool, Refused>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        D: FnOnce() -> F,
+        F: Future<Output = io::Result<TcpStream>>,
+    {
+        let destination = Arc::clone(&guest.destination);
+        let sni = || logged_host(&destination.name);
+        let socket = dial().await.map_err(Refused::Dial)?;
+        // A semaphore that is never closed gives its permit.
+        let slot = self.gates.handshakes.acquire().await.ok();
+        let host = self.prove(&guest, socket).await;
+        if let Host::Unproved(reason) = &host {
+            let reason = reason.clone();
+            events.event(EdgeEvent::UpstreamCertificate { sni: sni(), reason });
+        }
+        let stream = self.greet(guest, &host).await.inspect_err(|error| {
+            if let Refused::Handshake(error) = error
+                && let GuestEnd::Refused(alert) = tls::guest_end(error)
+            {
+                events.event(EdgeEvent::TlsRefused { sni: sni(), alert });
+            }
+        })?;
+        drop(slot);
+        let terms = Terms {
+            values: self.values().clone(),
+            destination: Arc::clone(&destination),
+        };
+        Ok(connection::run(stream, host, terms, events).await)
+    }
+
+    /// Does the handshake with the host, which has to prove its name.
+    async fn prove<S>(&self, guest: &Guest<S>, socket: TcpStream) -> Host {
+        // Small requests and answers would wait for acknowledgements; without it they are slower, not wrong.
+        let _ = socket.set_nodelay(true);
+        let Ok(name) = ServerName::try_from(guest.destination.name.clone()) else {
+            return Host::Unproved("its name is not a DNS name".to_owned());
+        };
+        let connector = self.connector.with_alpn(guest.offer.clone());
+        let proved = match timeout(HANDSHAKE_TIMEOUT, connector.connect(name, socket)).await {
+            Ok(proved) => proved,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        };
+        match proved {
+            Ok(stream) => Host::Proved(Box::new(stream)),
+            Err(error) => Host::Unproved(tls::reason_of(&error)),
+        }
+    }
+
+    /// Does the handshake with the guest, which gets the protocol that the host chose.
+    async fn greet<S>(&self, guest: Guest<S>, host: &Host) -> Result<GuestStream<S>, Refused>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let protocols = chosen(host, guest.offer);
+        let leaf = self.authority.leaf(&guest.destination.name)?;
+        let provider = self.connector.config().crypto_provider();
+        let config = tls::guest_config(provider, leaf, protocols)?;
+        let start = StartHandshake::from_parts(guest.accepted, guest.stream);
+        match timeout(HANDSHAKE_TIMEOUT, start.into_stream(config)).await {
+            Ok(stream) => stream.map_err(Refused::Handshake),
+            Err(_) => Err(Refused::Handshake(io::ErrorKind::TimedOut.into())),
+        }
+    }
+}
+
+/// Returns the protocols of a guest's offer that can be served.
+fn offer(offered: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Refused> {
+    let is_served = |protocol: &&Vec<u8>| [H2, HTTP1].contains(&protocol.as_slice());
+    let served: Vec<_> = offered.iter().filter(is_served).cloned().collect();
+    if served.is_empty() && !offered.is_empty() {
+        return Err(Refused::Protocol);
+    }
+    Ok(served)
+}
+
+/// Returns the protocol that the host chose; the guest's preference if there is no host to choose.
+fn chosen(host: &Host, offer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
+    match host {
+        Host::Proved(stream) => {
+            let (_, state) = stream.get_ref();
+            state.alpn_protocol().map(<[u8]>::to_vec).into_iter().collect()
+        }
+        Host::Unproved(_) => offer,
+    }
+}
+
+/// Copies a connection unchanged, after the bytes that were read. Returns true if both sides closed it.
+async fn pass<S, D, F>(mut guest: S, read: &[u8], flow: Flow, dial: D) -> Result<bool, Refused>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    D: FnOnce() -> F,
+    F: Future<Output = io::Result<TcpStream>>,
+{
+    if !flow.passes {
+        return Err(Refused::NotAllowed);
+    }
+    let mut host = dial().await.map_err(Refused::Dial)?;
+    if host.write_all(read).await.is_err() {
+        return Ok(false);
+    }
+    let copied =
+        copy_bidirectional_with_sizes(&mut guest, &mut host, COPY_BUFFER_BYTES, COPY_BUFFER_BYTES);
+    Ok(copied.await.is_ok())
+}
+
+#[cfg(test)]
+mod tests;
