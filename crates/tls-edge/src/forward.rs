@@ -82,7 +82,7 @@ impl From<Refusal> for Failure {
 struct Asked {
     guest: Option<OnUpgrade>,
     has_protocols: bool,
-    secrets: Vec<SecretName>,
+    has_values: bool,
     is_h2: bool,
 }
 
@@ -163,14 +163,15 @@ impl Exchange {
         if let Some(protocols) = protocols {
             headers::set_protocols(&mut head.headers, protocols);
         }
-        record.allow(secrets.clone());
+        let has_values = !secrets.is_empty();
+        record.allow(secrets);
         self.control.await_change(has_protocols);
         let body = RequestBody::new(body, Arc::clone(record));
         let answer = self.send(Request::from_parts(head, body)).await?;
         let asked = Asked {
             guest,
             has_protocols,
-            secrets,
+            has_values,
             is_h2,
         };
         self.accept(answer, asked, record)
@@ -296,9 +297,10 @@ impl Exchange {
             record.report_reflected(found.secret.clone());
             return Err(Refusal::Reflected(found.secret).into());
         }
-        if let Some(secret) = asked.secrets.first()
+        if asked.has_values
             && headers::is_encoded(&head.headers)
             && !body.is_end_stream()
+            && let Some(secret) = watched.last()
         {
             record.report_encoded(secret.clone());
             return Err(Refusal::Encoded(secret.clone()).into());

@@ -131,3 +131,6 @@ impl Drop for Record {
 fn counted(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;

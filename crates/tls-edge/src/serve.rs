@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_wi
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
-use tokio_rustls::StartHandshake;
 use tokio_rustls::server::TlsStream as GuestStream;
+use tokio_rustls::{StartHandshake, TlsConnector};
 
 use crate::authority::AuthorityError;
 use crate::connection::{self, H2, HTTP1, Host, Terms};
@@ -21,15 +21,6 @@ use crate::hello::{self, Hello, Opening};
 use crate::limits::{CONNECTIONS_MAX, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX};
 use crate::settings::Destination;
 use crate::tls::{self, GuestEnd};
-
-/// A connection of the guest to an address that was resolved for a name whose TLS is ended.
-#[derive(Debug, Clone, Copy)]
-pub struct Flow {
-    /// The port that the guest connected to.
-    pub port: u16,
-    /// True if the connection may be passed on unchanged if it is not ended.
-    pub passes: bool,
-}
 
 /// The outcome of a connection.
 #[derive(Debug)]
@@ -94,7 +85,7 @@ impl Default for Gates {
     }
 }
 
-/// A guest that began TLS with a host whose TLS is ended.
+/// A guest that begins TLS with a host whose TLS is ended.
 struct Guest<S> {
     stream: S,
     accepted: Accepted,
@@ -109,12 +100,17 @@ impl Edge {
     /// The hello is read first, which takes a bounded time and is of a bounded size. If it names a host whose TLS is
     /// ended at this port, the host is dialled and has to prove this name; the guest then sees a certificate of the
     /// sandbox's authority, and its requests are checked and sent. Any other connection is passed on with the
-    /// bytes that were read, or refused.
+    /// bytes that were read if it `passes`, or refused.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a connection, its two facts and its two callbacks have nothing in common"
+    )]
     pub async fn serve<S, D, F>(
         &self,
         mut guest: S,
-        flow: Flow,
+        port: u16,
         dial: D,
+        passes: bool,
         events: &dyn Events,
     ) -> Served
     where
@@ -126,13 +122,16 @@ impl Edge {
             return Served::Refused(Refused::Busy);
         };
         let (hello, bytes) = match hello::read(&mut guest).await {
-            Ok(Opening::Hello(hello)) => self.look_up(*hello, flow.port, events),
+            Ok(Opening::Hello(hello)) => self.look_up(*hello, port, events),
             Ok(Opening::Other(bytes)) => (None, bytes),
             Err(error) => return Served::Refused(Refused::Guest(error)),
         };
         let Some((hello, destination)) = hello else {
             drop(place);
-            return match pass(guest, &bytes, flow, dial).await {
+            if !passes {
+                return Served::Refused(Refused::NotAllowed);
+            }
+            return match pass(guest, &bytes, dial).await {
                 Ok(is_clean) => Served::Passed { is_clean },
                 Err(refused) => Served::Refused(refused),
             };
@@ -217,7 +216,8 @@ impl Edge {
         let Ok(name) = ServerName::try_from(guest.destination.name.clone()) else {
             return Host::Unproved("its name is not a DNS name".to_owned());
         };
-        let connector = self.connector.with_alpn(guest.offer.clone());
+        let connector = TlsConnector::from(Arc::clone(&self.client));
+        let connector = connector.with_alpn(guest.offer.clone());
         let proved = match timeout(HANDSHAKE_TIMEOUT, connector.connect(name, socket)).await {
             Ok(proved) => proved,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -235,8 +235,7 @@ impl Edge {
     {
         let protocols = chosen(host, guest.offer);
         let leaf = self.authority.leaf(&guest.destination.name)?;
-        let provider = self.connector.config().crypto_provider();
-        let config = tls::guest_config(provider, leaf, protocols)?;
+        let config = tls::guest_config(self.client.crypto_provider(), leaf, protocols)?;
         let start = StartHandshake::from_parts(guest.accepted, guest.stream);
         match timeout(HANDSHAKE_TIMEOUT, start.into_stream(config)).await {
             Ok(stream) => stream.map_err(Refused::Handshake),
@@ -267,15 +266,12 @@ fn chosen(host: &Host, offer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 }
 
 /// Copies a connection unchanged, after the bytes that were read. Returns true if both sides closed it.
-async fn pass<S, D, F>(mut guest: S, read: &[u8], flow: Flow, dial: D) -> Result<bool, Refused>
+async fn pass<S, D, F>(mut guest: S, read: &[u8], dial: D) -> Result<bool, Refused>
 where
     S: AsyncRead + AsyncWrite + Unpin,
     D: FnOnce() -> F,
     F: Future<Output = io::Result<TcpStream>>,
 {
-    if !flow.passes {
-        return Err(Refused::NotAllowed);
-    }
     let mut host = dial().await.map_err(Refused::Dial)?;
     if host.write_all(read).await.is_err() {
         return Ok(false);

@@ -10,23 +10,22 @@ use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{AlertDescription, CertificateError, ClientConfig, ServerConfig};
-use tokio_rustls::TlsConnector;
 
 use crate::roots::Roots;
 
-/// Returns the connector that verifies hosts with these roots.
+/// Returns the configuration of a handshake with a host, which is verified with these roots.
 ///
 /// # Errors
 ///
 /// Fails if rustls has no usable version of TLS.
-pub(crate) fn connector(roots: &Roots) -> Result<TlsConnector, rustls::Error> {
+pub(crate) fn host_config(roots: &Roots) -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots.store())
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
-    Ok(TlsConnector::from(Arc::new(config)))
+    Ok(Arc::new(config))
 }
 
 /// Returns the configuration of a handshake with the guest: one certificate, and the protocols to choose from.
