@@ -95,7 +95,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// Answers the requests of a guest until a side ends. Returns true if the guest's side was closed cleanly.
+/// Answers the requests of a guest until a side ends. Returns false if an answer was broken off.
 pub(crate) async fn run<S>(
     guest: GuestStream<S>,
     host: Host,
@@ -161,7 +161,7 @@ where
     }
 }
 
-/// Drives the guest's end until it is done, or broken off. Returns true if it was closed cleanly.
+/// Drives the guest's end until it is done, or broken off. Returns false if an answer was broken off.
 async fn drive<C>(
     connection: C,
     close: impl Fn(Pin<&mut C>),
@@ -182,7 +182,9 @@ where
                 is_closing = true;
                 close(connection.as_mut());
             }
-            result = connection.as_mut() => return result.is_ok(),
+            // An error of the "user" is that of an answer. Any other one is the guest's: it broke its end off, or
+            // does not speak HTTP.
+            result = connection.as_mut() => return !result.is_err_and(|error| error.is_user()),
         }
     }
 }

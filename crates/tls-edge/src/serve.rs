@@ -27,7 +27,7 @@ use crate::tls::{self, GuestEnd};
 pub enum Served {
     /// TLS was ended.
     Ended {
-        /// True if the guest's side was closed cleanly. If not, the guest has to see a reset.
+        /// False if an answer was broken off. The guest has to see a reset then, not a clean end.
         is_clean: bool,
     },
     /// The connection was passed on unchanged.
@@ -172,7 +172,7 @@ impl Edge {
         (destination.map(|destination| (hello, destination)), bytes)
     }
 
-    /// Ends TLS. Returns true if the guest's side was closed cleanly.
+    /// Ends TLS. Returns false if an answer was broken off.
     async fn end<S, D, F>(
         &self,
         guest: Guest<S>,
