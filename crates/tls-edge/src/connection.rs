@@ -19,7 +19,7 @@ use tokio_rustls::{client::TlsStream as HostStream, server::TlsStream as GuestSt
 
 use crate::body::RequestBody;
 use crate::event::{EdgeEvent, Events};
-use crate::forward::{Exchange, Upstream, answer};
+use crate::forward::{Exchange, answer};
 use crate::limits::{
     CONNECTION_WINDOW_BYTES, ERROR_STREAMS_MAX, HTTP1_BUFFER_BYTES, HTTP2_HEADERS_MAX_BYTES,
     RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAM_WINDOW_BYTES, STREAMS_MAX,
@@ -27,6 +27,7 @@ use crate::limits::{
 use crate::record::Reports;
 use crate::settings::Destination;
 use crate::tasks::{TaskOwner, Tasks};
+use crate::upstream::Upstream;
 use crate::values::Values;
 
 /// The name of HTTP/2 in a TLS handshake.

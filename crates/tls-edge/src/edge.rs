@@ -1,12 +1,17 @@
 //! The ended connections of one sandbox: their destinations, the authority, the roots and the values.
 
+use std::sync::Arc;
+
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use msb_secrets::{InvalidPlacement, SecretName};
+use rustls::ClientConfig;
 use thiserror::Error;
 
 use crate::authority::Authority;
 use crate::roots::Roots;
+use crate::serve::Gates;
 use crate::settings::{Destinations, EdgeSettings};
+use crate::tls;
 use crate::values::Values;
 
 /// The end of TLS for the connections of one sandbox.
@@ -16,8 +21,10 @@ pub struct Edge {
     pub(crate) destinations: Destinations,
     /// The authority whose certificates the guest trusts.
     pub(crate) authority: Authority,
-    /// The authorities that a host's certificate is verified against.
-    pub(crate) roots: Roots,
+    /// The configuration of handshakes with hosts, whose certificates are verified against the roots.
+    pub(crate) client: Arc<ClientConfig>,
+    /// The bounds of connections at once.
+    pub(crate) gates: Gates,
     values: Values,
 }
 
@@ -26,7 +33,8 @@ impl Edge {
     ///
     /// # Errors
     ///
-    /// Fails if a secret has no placeholder or no usable place, or if the authority may not sign for a host.
+    /// Fails if a secret has no placeholder or no usable place, if the authority may not sign for a host, or if TLS
+    /// cannot be set up.
     pub fn new(
         settings: EdgeSettings,
         authority: Authority,
@@ -42,7 +50,8 @@ impl Edge {
         Ok(Self {
             destinations,
             authority,
-            roots,
+            client: tls::host_config(&roots)?,
+            gates: Gates::default(),
             values,
         })
     }
@@ -82,6 +91,9 @@ pub enum EdgeError {
         /// The host.
         host: String,
     },
+    /// TLS cannot be set up.
+    #[error("cannot set TLS up")]
+    Tls(#[from] rustls::Error),
 }
 
 impl Diagnose for EdgeError {
@@ -91,6 +103,7 @@ impl Diagnose for EdgeError {
                 Diagnosis::new(ErrorKind::InternalError).detail("secret", name.to_string())
             }
             Self::Placement(source) => source.diagnosis(),
+            Self::Tls(_) => Diagnosis::new(ErrorKind::InternalError),
             Self::NotCovered { .. } => Diagnosis::new(ErrorKind::InvalidArgument).hint(
                 "create a new sandbox with this host: the hosts of secrets are fixed at its creation",
             ),

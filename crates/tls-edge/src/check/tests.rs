@@ -35,11 +35,18 @@ fn a_request_for_the_host_of_the_connection_passes() {
         ("https://API.EXAMPLE.COM:443", "api.example.com:443"),
     ];
     for (uri, host) in http1 {
-        assert!(!is_misdirected(Version::HTTP_11, uri, &[host]), "{uri} {host}");
+        assert!(
+            !is_misdirected(Version::HTTP_11, uri, &[host]),
+            "{uri} {host}"
+        );
     }
     let of_uri = "https://api.example.com/";
     assert!(!is_misdirected(Version::HTTP_2, of_uri, &[]));
-    assert!(!is_misdirected(Version::HTTP_2, of_uri, &["api.example.com"]));
+    assert!(!is_misdirected(
+        Version::HTTP_2,
+        of_uri,
+        &["api.example.com"]
+    ));
     assert!(!is_misdirected(Version::HTTP_2, "/", &["api.example.com"]));
     assert!(!is_misdirected(Version::HTTP_10, "/", &["api.example.com"]));
 }
@@ -85,7 +92,11 @@ fn a_request_has_exactly_one_host() {
     assert!(is_misdirected(Version::HTTP_11, "/", &[]));
     assert!(is_misdirected(Version::HTTP_10, "/", &[]));
     assert!(is_misdirected(Version::HTTP_11, "/", &[right, right]));
-    assert!(is_misdirected(Version::HTTP_11, "/", &[right, "evil.example"]));
+    assert!(is_misdirected(
+        Version::HTTP_11,
+        "/",
+        &[right, "evil.example"]
+    ));
     assert!(is_misdirected(Version::HTTP_2, "/", &[]));
     let of_uri = "https://api.example.com/";
     assert!(is_misdirected(Version::HTTP_11, of_uri, &[]));
@@ -98,7 +109,10 @@ fn connect_and_trace_are_refused() {
     let host = [("host", "api.example.com")];
     for (method, uri) in [("CONNECT", "api.example.com:443"), ("TRACE", "/")] {
         let refused = checked(&head(Version::HTTP_11, method, uri, &host));
-        assert!(matches!(refused, Err(Refusal::Method)), "{method}: {refused:?}");
+        assert!(
+            matches!(refused, Err(Refusal::Method)),
+            "{method}: {refused:?}"
+        );
     }
 }
 

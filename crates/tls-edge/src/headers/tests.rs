@@ -93,7 +93,10 @@ fn a_coding_other_than_identity_is_an_encoded_answer() {
     assert!(!is_encoded(&map(&[])));
     assert!(!is_encoded(&map(&[("content-encoding", "Identity")])));
     for coding in ["gzip", "identity, br", "", "aws-chunked"] {
-        assert!(is_encoded(&map(&[("content-encoding", coding)])), "{coding}");
+        assert!(
+            is_encoded(&map(&[("content-encoding", coding)])),
+            "{coding}"
+        );
     }
     let two = map(&[("content-encoding", "identity"), ("content-encoding", "x")]);
     assert!(is_encoded(&two));
@@ -102,6 +105,12 @@ fn a_coding_other_than_identity_is_an_encoded_answer() {
 #[test]
 fn a_transfer_is_chunked_or_plain() {
     assert!(is_plainly_transferred(&map(&[])));
-    assert!(is_plainly_transferred(&map(&[("transfer-encoding", "chunked")])));
-    assert!(!is_plainly_transferred(&map(&[("transfer-encoding", "gzip, chunked")])));
+    assert!(is_plainly_transferred(&map(&[(
+        "transfer-encoding",
+        "chunked"
+    )])));
+    assert!(!is_plainly_transferred(&map(&[(
+        "transfer-encoding",
+        "gzip, chunked"
+    )])));
 }

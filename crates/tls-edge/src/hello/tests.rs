@@ -15,7 +15,10 @@ fn client_hello(name: &str, protocols: &[&str]) -> Vec<u8> {
         .unwrap()
         .with_root_certificates(RootCertStore::empty())
         .with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
     let name = ServerName::try_from(name.to_owned()).unwrap();
     let mut client = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut bytes = Vec::new();
@@ -95,7 +98,12 @@ async fn a_hello_without_a_name_has_none() {
 
 #[tokio::test]
 async fn other_protocols_are_recognised_by_their_first_byte() {
-    for text in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"SSH-2.0-x\r\n", b"\0", b"\x80\x2e\x01"] {
+    for text in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        b"SSH-2.0-x\r\n",
+        b"\0",
+        b"\x80\x2e\x01",
+    ] {
         assert_eq!(bytes_of(read_in_pieces(text, 64).await), text);
     }
     assert_eq!(bytes_of(read_in_pieces(b"", 1).await), b"");
@@ -131,6 +139,9 @@ async fn a_guest_that_stalls_is_waited_for_a_bounded_time() {
     let began = Instant::now();
     let opening = read(&mut edge).await.unwrap();
     let took = began.elapsed();
-    assert!(took >= HELLO_TIMEOUT && took < 2 * HELLO_TIMEOUT, "{took:?}");
+    assert!(
+        took >= HELLO_TIMEOUT && took < 2 * HELLO_TIMEOUT,
+        "{took:?}"
+    );
     assert_eq!(bytes_of(opening), [22]);
 }

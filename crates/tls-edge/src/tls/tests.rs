@@ -26,7 +26,10 @@ fn a_guest_that_sends_an_alert_or_closes_has_refused() {
 #[test]
 fn a_certificate_is_refused_with_a_reason() {
     let reason = |error| reason_of(&failed(rustls::Error::InvalidCertificate(error)));
-    assert_eq!(reason(CertificateError::Expired), "its certificate has expired");
+    assert_eq!(
+        reason(CertificateError::Expired),
+        "its certificate has expired"
+    );
     assert_eq!(
         reason(CertificateError::NotValidForName),
         "its certificate is for another name"
@@ -34,7 +37,10 @@ fn a_certificate_is_refused_with_a_reason() {
     assert!(reason(CertificateError::UnknownIssuer).contains("authority"));
     assert!(reason(CertificateError::Revoked).starts_with("its certificate is not valid: "));
     let eof = io::ErrorKind::UnexpectedEof.into();
-    assert_eq!(reason_of(&eof), "it closed the connection during the handshake");
+    assert_eq!(
+        reason_of(&eof),
+        "it closed the connection during the handshake"
+    );
     let late = io::ErrorKind::TimedOut.into();
     assert_eq!(reason_of(&late), "the handshake took too long");
 }

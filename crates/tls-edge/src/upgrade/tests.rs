@@ -12,7 +12,10 @@ fn wanted(connection: &str, upgrades: &[&str]) -> Option<String> {
 
 #[test]
 fn a_protocol_is_wanted_if_both_headers_say_so() {
-    assert_eq!(wanted("Upgrade", &["websocket"]).as_deref(), Some("websocket"));
+    assert_eq!(
+        wanted("Upgrade", &["websocket"]).as_deref(),
+        Some("websocket")
+    );
     assert_eq!(
         wanted("keep-alive, upgrade", &["SPDY/3.1", "websocket"]).as_deref(),
         Some("SPDY/3.1, websocket")

@@ -73,7 +73,11 @@ async fn connect_and_trace_are_refused() {
         format!("TRACE / HTTP/1.1\nHost: {HOST}\n\n"),
     ];
     for request in &requests {
-        assert_eq!(status(&lab, request).await, "405 Method Not Allowed", "{request}");
+        assert_eq!(
+            status(&lab, request).await,
+            "405 Method Not Allowed",
+            "{request}"
+        );
     }
     assert_eq!(lab.upstream.seen().len(), 0);
 }
@@ -109,7 +113,9 @@ async fn a_request_of_http_2_for_another_host_is_refused() {
 async fn connect_over_http_2_is_refused() {
     let lab = Lab::new(ok()).await;
     let guest = lab.http2().await;
-    let request = Request::builder().method(Method::CONNECT).uri("attacker.example:443");
+    let request = Request::builder()
+        .method(Method::CONNECT)
+        .uri("attacker.example:443");
     let answer = guest.send(request.body(full("")).unwrap()).await.unwrap();
     assert_eq!(answer.status(), 405);
     guest.closed().await;

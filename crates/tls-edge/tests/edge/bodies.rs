@@ -79,7 +79,9 @@ async fn a_long_upload_arrives_unchanged() {
     }))
     .await;
     for guest in lab.guests().await {
-        let request = with_token(&guest, &lab, "/").body(long(UPLOAD_BYTES)).unwrap();
+        let request = with_token(&guest, &lab, "/")
+            .body(long(UPLOAD_BYTES))
+            .unwrap();
         let answer = guest.send(request).await.unwrap();
         assert_eq!(guest::text(answer).await, format!("Ok({UPLOAD_BYTES})"));
         guest.close().await;
@@ -88,7 +90,10 @@ async fn a_long_upload_arrives_unchanged() {
     assert_eq!(sent, [u64::try_from(UPLOAD_BYTES).unwrap(); 2]);
     let seen = lab.upstream.seen();
     assert_eq!(seen[0].header("transfer-encoding"), "chunked");
-    assert!(seen.iter().all(|request| !request.headers.contains_key("content-length")));
+    assert!(
+        seen.iter()
+            .all(|request| !request.headers.contains_key("content-length"))
+    );
 }
 
 #[tokio::test]
@@ -114,10 +119,14 @@ async fn a_chunked_body_of_get_is_sent() {
     .await;
     for guest in lab.guests().await {
         let (sender, body) = frames();
-        let request = guest.request(Method::GET, "/").header("transfer-encoding", "chunked");
+        let request = guest
+            .request(Method::GET, "/")
+            .header("transfer-encoding", "chunked");
         let send = guest.send(request.body(body).unwrap());
         let (answer, ()) = tokio::join!(send, async {
-            within(sender.send(Frame::data(Bytes::from("query")))).await.unwrap();
+            within(sender.send(Frame::data(Bytes::from("query"))))
+                .await
+                .unwrap();
             drop(sender);
         });
         assert_eq!(guest::text(answer.unwrap()).await, "query");
@@ -143,7 +152,9 @@ async fn events_arrive_one_by_one() {
         for number in 0..20 {
             // The next event is sent once this one is here: none waits for another one.
             let event = format!("data: {number}\n\n");
-            within(sender.send(Frame::data(Bytes::from(event.clone())))).await.unwrap();
+            within(sender.send(Frame::data(Bytes::from(event.clone()))))
+                .await
+                .unwrap();
             let mut arrived = Vec::new();
             while arrived.len() < event.len() {
                 let frame = within(answer.frame()).await.unwrap().unwrap();
@@ -163,7 +174,10 @@ async fn trailers_go_both_ways() {
         let sum = body.trailers().unwrap()["x-sum"].clone();
         let (sender, body) = frames();
         tokio::spawn(async move {
-            sender.send(Frame::data(Bytes::from("message"))).await.unwrap();
+            sender
+                .send(Frame::data(Bytes::from("message")))
+                .await
+                .unwrap();
             let trailers = HeaderMap::from_iter([("grpc-status".parse().unwrap(), sum)]);
             sender.send(Frame::trailers(trailers)).await.unwrap();
         });
@@ -179,12 +193,13 @@ async fn trailers_go_both_ways() {
             .body(body)
             .unwrap();
         let (answer, ()) = tokio::join!(guest.send(request), async {
-            within(sender.send(Frame::data(Bytes::from("message")))).await.unwrap();
-            let trailers = HeaderMap::from_iter([(
-                "x-sum".parse().unwrap(),
-                "7".parse().unwrap(),
-            )]);
-            within(sender.send(Frame::trailers(trailers))).await.unwrap();
+            within(sender.send(Frame::data(Bytes::from("message"))))
+                .await
+                .unwrap();
+            let trailers = HeaderMap::from_iter([("x-sum".parse().unwrap(), "7".parse().unwrap())]);
+            within(sender.send(Frame::trailers(trailers)))
+                .await
+                .unwrap();
             drop(sender);
         });
         let body = within(answer.unwrap().into_body().collect()).await.unwrap();
@@ -192,10 +207,15 @@ async fn trailers_go_both_ways() {
         assert_eq!(body.to_bytes(), "message");
     }
     let seen = lab.upstream.seen();
-    assert!(seen.iter().all(|request| request.header("te") == "trailers"));
+    assert!(
+        seen.iter()
+            .all(|request| request.header("te") == "trailers")
+    );
 }
 
 fn with_token(guest: &Guest, lab: &Lab, path: &str) -> http::request::Builder {
     let credential = format!("Bearer {}", lab.token);
-    guest.request(Method::POST, path).header("authorization", credential)
+    guest
+        .request(Method::POST, path)
+        .header("authorization", credential)
 }

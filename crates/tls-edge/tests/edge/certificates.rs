@@ -36,7 +36,10 @@ async fn assert_unproved(trusted: &HostAuthority, config: Arc<ServerConfig>, rea
         })
         .collect();
     assert_eq!(reasons.len(), 2, "{reasons:?}");
-    assert!(reasons.iter().all(|told| told.contains(reason)), "{reasons:?}");
+    assert!(
+        reasons.iter().all(|told| told.contains(reason)),
+        "{reasons:?}"
+    );
     let records = lab.log.http();
     assert_eq!(records.len(), 4);
     for record in records {
@@ -100,7 +103,10 @@ async fn a_guest_that_closes_during_the_handshake_is_reported() {
     guest.write_all(&hello).await.unwrap();
     guest.shutdown().await.unwrap();
     let outcome = crate::lab::within(served).await.unwrap();
-    assert!(matches!(outcome, Served::Refused(Refused::Handshake(_))), "{outcome:?}");
+    assert!(
+        matches!(outcome, Served::Refused(Refused::Handshake(_))),
+        "{outcome:?}"
+    );
     let closed = EdgeEvent::TlsRefused {
         sni: HOST.to_owned(),
         alert: None,
@@ -158,6 +164,9 @@ async fn an_answer_without_a_length_is_broken_off_without_the_end_of_tls() {
         let (bytes, is_broken, outcome) = without_close_notify(answer).await;
         assert!(is_broken, "{answer}");
         assert!(b"hello".starts_with(&bytes), "{bytes:?}");
-        assert!(matches!(outcome, Served::Ended { is_clean: false }), "{outcome:?}");
+        assert!(
+            matches!(outcome, Served::Ended { is_clean: false }),
+            "{outcome:?}"
+        );
     }
 }

@@ -24,7 +24,10 @@ async fn connections_beyond_the_limit_are_refused_and_the_others_go_on() {
     tokio::task::yield_now().await;
     let (mut guest, served) = lab.open();
     let outcome = within(served).await.unwrap();
-    assert!(matches!(outcome, Served::Refused(Refused::Busy)), "{outcome:?}");
+    assert!(
+        matches!(outcome, Served::Refused(Refused::Busy)),
+        "{outcome:?}"
+    );
     assert_eq!(within(guest.read(&mut [0; 1])).await.unwrap(), 0);
     // A connection that is open already is served.
     let answer = first.get_with("/", &lab).await.unwrap();
@@ -34,7 +37,10 @@ async fn connections_beyond_the_limit_are_refused_and_the_others_go_on() {
     drop(guest);
     within(served).await.unwrap();
     let next = lab.http2().await;
-    assert_eq!(guest::text(next.get_with("/", &lab).await.unwrap()).await, "ok");
+    assert_eq!(
+        guest::text(next.get_with("/", &lab).await.unwrap()).await,
+        "ok"
+    );
 }
 
 #[tokio::test]

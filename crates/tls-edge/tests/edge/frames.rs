@@ -40,7 +40,10 @@ async fn first_answer(lab: &Lab, fields: &[(&str, &str)]) -> (u8, Vec<u8>) {
     let settings = frame(SETTINGS, 0, 0, &[]);
     let request = frame(HEADERS, WHOLE, 1, &head(fields));
     within(async {
-        stream.write_all(&[PREFACE, &settings, &request].concat()).await.unwrap();
+        stream
+            .write_all(&[PREFACE, &settings, &request].concat())
+            .await
+            .unwrap();
         stream.flush().await.unwrap();
         loop {
             let mut head = [0; 9];
@@ -68,7 +71,13 @@ async fn a_head_that_is_not_valid_is_reset() {
     assert_eq!(kind, HEADERS);
     assert_eq!(lab.upstream.seen().len(), 1);
     let cases: [&[(&str, &str)]; 12] = [
-        &[METHOD, SCHEME, AUTHORITY, PATH, ("transfer-encoding", "chunked")],
+        &[
+            METHOD,
+            SCHEME,
+            AUTHORITY,
+            PATH,
+            ("transfer-encoding", "chunked"),
+        ],
         &[METHOD, SCHEME, AUTHORITY, PATH, ("connection", "upgrade")],
         &[METHOD, SCHEME, AUTHORITY, PATH, ("upgrade", "websocket")],
         &[METHOD, SCHEME, AUTHORITY, PATH, ("x", "a\r\nb: c")],
@@ -77,13 +86,26 @@ async fn a_head_that_is_not_valid_is_reset() {
         &[METHOD, SCHEME, AUTHORITY, PATH, ("x\r\ny", "a")],
         &[METHOD, SCHEME, AUTHORITY, AUTHORITY, PATH],
         &[METHOD, SCHEME, AUTHORITY, (":path", "/ HTTP/1.1\r\nx: y")],
-        &[METHOD, SCHEME, (":authority", "api.example.com\r\nx: y"), PATH],
-        &[(":method", "GET / HTTP/1.1\r\nx: y\r\n\r\nGET"), SCHEME, AUTHORITY, PATH],
+        &[
+            METHOD,
+            SCHEME,
+            (":authority", "api.example.com\r\nx: y"),
+            PATH,
+        ],
+        &[
+            (":method", "GET / HTTP/1.1\r\nx: y\r\n\r\nGET"),
+            SCHEME,
+            AUTHORITY,
+            PATH,
+        ],
         &[METHOD, AUTHORITY, PATH],
     ];
     for case in cases {
         let (kind, payload) = first_answer(&lab, case).await;
-        assert!(matches!(kind, RST_STREAM | GOAWAY), "{case:?}: {kind} {payload:?}");
+        assert!(
+            matches!(kind, RST_STREAM | GOAWAY),
+            "{case:?}: {kind} {payload:?}"
+        );
     }
     assert_eq!(lab.upstream.seen().len(), 1);
 }
@@ -95,7 +117,14 @@ async fn a_head_without_a_host_is_misdirected() {
         &[METHOD, SCHEME, PATH][..],
         &[METHOD, SCHEME, PATH, ("host", "attacker.example")],
         &[METHOD, SCHEME, PATH, ("host", HOST), ("host", HOST)],
-        &[METHOD, SCHEME, AUTHORITY, PATH, ("host", HOST), ("host", HOST)],
+        &[
+            METHOD,
+            SCHEME,
+            AUTHORITY,
+            PATH,
+            ("host", HOST),
+            ("host", HOST),
+        ],
     ] {
         let (kind, _) = first_answer(&lab, case).await;
         assert_eq!(kind, HEADERS, "{case:?}");

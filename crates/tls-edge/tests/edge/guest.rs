@@ -38,10 +38,14 @@ impl Guest {
     }
 
     pub(crate) async fn http2(tls: Tls) -> Self {
-        assert_eq!(tls.stream.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
+        assert_eq!(
+            tls.stream.get_ref().1.alpn_protocol(),
+            Some(b"h2".as_slice())
+        );
         let io = TokioIo::new(tls.stream);
-        let (sender, connection) =
-            within(http2::handshake(TokioExecutor::new(), io)).await.unwrap();
+        let (sender, connection) = within(http2::handshake(TokioExecutor::new(), io))
+            .await
+            .unwrap();
         tokio::spawn(connection);
         Self {
             sender: Sender::Http2(sender),

@@ -93,11 +93,18 @@ impl Lab {
         let token = secret.placeholder.clone().unwrap().to_string();
         let requests: Vec<HttpsDestination> =
             rules.iter().map(|rule| rule.parse().unwrap()).collect();
-        let hosts: Vec<_> = secret.to.iter().chain(&requests).map(|to| to.host.clone()).collect();
+        let hosts: Vec<_> = secret
+            .to
+            .iter()
+            .chain(&requests)
+            .map(|to| to.host.clone())
+            .collect();
         let authority = Authority::create(&hosts).unwrap();
         let mut guest_roots = RootCertStore::empty();
         let pem = authority.certificate_pem().as_bytes();
-        guest_roots.add(CertificateDer::from_pem_slice(pem).unwrap()).unwrap();
+        guest_roots
+            .add(CertificateDer::from_pem_slice(pem).unwrap())
+            .unwrap();
         let settings = EdgeSettings {
             secrets: vec![secret],
             requests,
@@ -138,7 +145,8 @@ impl Lab {
 
     /// Does the guest's handshake for the secret's host.
     pub(crate) async fn tls(&self, protocols: &[&str]) -> io::Result<Tls> {
-        self.tls_with(Arc::clone(&self.guest_roots), HOST, protocols).await
+        self.tls_with(Arc::clone(&self.guest_roots), HOST, protocols)
+            .await
     }
 
     /// Does the guest's handshake for a name, with roots of its own.
@@ -191,6 +199,9 @@ pub(crate) fn connector(roots: Arc<RootCertStore>, protocols: &[&str]) -> TlsCon
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.alpn_protocols = protocols
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
     TlsConnector::from(Arc::new(config))
 }

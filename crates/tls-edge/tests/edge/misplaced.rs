@@ -41,11 +41,22 @@ async fn a_placeholder_in_another_header_stays() {
     let seen = lab.upstream.seen();
     assert!(!format!("{seen:?}").contains(VALUE));
     for ((name, value), requests) in headers.iter().zip(seen.chunks(2)) {
-        assert!(requests.iter().all(|request| request.header(name) == value), "{name}");
+        assert!(
+            requests.iter().all(|request| request.header(name) == value),
+            "{name}"
+        );
     }
-    let expected: Vec<_> = headers.iter().flat_map(|(name, _)| [*name, *name]).collect();
+    let expected: Vec<_> = headers
+        .iter()
+        .flat_map(|(name, _)| [*name, *name])
+        .collect();
     assert_eq!(reported(&lab), expected);
-    assert!(lab.log.http().iter().all(|record| record.secrets.is_empty()));
+    assert!(
+        lab.log
+            .http()
+            .iter()
+            .all(|record| record.secrets.is_empty())
+    );
 }
 
 #[tokio::test]
@@ -53,7 +64,10 @@ async fn a_credential_that_is_there_twice_stays() {
     let lab = Lab::new(ok()).await;
     let credential = format!("Bearer {}", lab.token);
     for guest in lab.guests().await {
-        let headers = [("authorization", &*credential), ("authorization", &*credential)];
+        let headers = [
+            ("authorization", &*credential),
+            ("authorization", &*credential),
+        ];
         guest::text(guest.get("/", &headers).await.unwrap()).await;
         guest.close().await;
     }
@@ -94,7 +108,9 @@ async fn a_placeholder_in_a_body_stays() {
     .await;
     for guest in lab.guests().await {
         let credential = format!("Bearer {}", lab.token);
-        let request = guest.request(Method::POST, "/").header("authorization", credential);
+        let request = guest
+            .request(Method::POST, "/")
+            .header("authorization", credential);
         let body = full(format!("key={}", lab.token));
         guest::text(guest.send(request.body(body).unwrap()).await.unwrap()).await;
     }

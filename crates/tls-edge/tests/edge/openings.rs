@@ -66,7 +66,10 @@ async fn other_protocols_are_passed_on_unchanged() {
         .await;
         assert_eq!(echo, bytes);
         let outcome = within(served).await.unwrap();
-        assert!(matches!(outcome, Served::Passed { is_clean: true }), "{outcome:?}");
+        assert!(
+            matches!(outcome, Served::Passed { is_clean: true }),
+            "{outcome:?}"
+        );
     }
     assert!(lab.log.all().is_empty());
 }
@@ -79,7 +82,10 @@ async fn other_protocols_are_refused_if_no_rule_allows_them() {
         guest.write_all(&bytes).await.unwrap();
         guest.shutdown().await.unwrap();
         let outcome = within(served).await.unwrap();
-        assert!(matches!(outcome, Served::Refused(Refused::NotAllowed)), "{outcome:?}");
+        assert!(
+            matches!(outcome, Served::Refused(Refused::NotAllowed)),
+            "{outcome:?}"
+        );
     }
     assert_eq!(lab.upstream.handshakes(), 0);
 }
@@ -99,7 +105,10 @@ async fn a_connection_for_another_name_is_passed_on_with_the_placeholder() {
     let (lab, roots) = with_attacker(true).await;
     for name in ["attacker.example", "192.0.2.1"] {
         // The guest sees the attacker's own certificate: TLS is not ended.
-        let tls = lab.tls_with(Arc::clone(&roots), name, &["http/1.1"]).await.unwrap();
+        let tls = lab
+            .tls_with(Arc::clone(&roots), name, &["http/1.1"])
+            .await
+            .unwrap();
         let guest = Guest::http1(tls).await;
         guest::text(guest.get_with("/", &lab).await.unwrap()).await;
         let outcome = guest.close().await;
@@ -108,7 +117,10 @@ async fn a_connection_for_another_name_is_passed_on_with_the_placeholder() {
     let token = format!("Bearer {}", lab.token);
     let seen = lab.upstream.seen();
     assert_eq!(seen.len(), 2);
-    assert!(seen.iter().all(|request| request.header("authorization") == token));
+    assert!(
+        seen.iter()
+            .all(|request| request.header("authorization") == token)
+    );
     // The second guest stated no name.
     let hello = EdgeEvent::Hello {
         sni: "attacker.example".to_owned(),
@@ -142,9 +154,14 @@ async fn another_port_is_not_that_of_the_secret() {
     let upstream = Upstream::http(config, ok()).await;
     let mut lab = Lab::with(upstream, &authority, &format!("K@{HOST}:8443"), &[]);
     lab.passes = true;
-    let Tls { mut stream, served } =
-        lab.tls_with(authority.roots(), HOST, &["http/1.1"]).await.unwrap();
+    let Tls { mut stream, served } = lab
+        .tls_with(authority.roots(), HOST, &["http/1.1"])
+        .await
+        .unwrap();
     let _ = stream.shutdown().await;
     drop(stream);
-    assert!(matches!(within(served).await.unwrap(), Served::Passed { .. }));
+    assert!(matches!(
+        within(served).await.unwrap(),
+        Served::Passed { .. }
+    ));
 }

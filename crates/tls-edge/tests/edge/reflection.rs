@@ -34,7 +34,9 @@ fn pieces(all: Vec<Vec<u8>>) -> TestBody {
 
 /// Returns true if bytes hold the value.
 fn holds_value(bytes: &[u8]) -> bool {
-    bytes.windows(VALUE.len()).any(|part| part == VALUE.as_bytes())
+    bytes
+        .windows(VALUE.len())
+        .any(|part| part == VALUE.as_bytes())
 }
 
 /// Checks that an answer breaks off before the end of the value, and with it the connection.
@@ -44,7 +46,10 @@ async fn assert_withheld(lab: &Lab, guest: Guest) {
     assert!(is_broken, "{}", String::from_utf8_lossy(&bytes));
     assert!(!holds_value(&bytes));
     let outcome = guest.closed().await;
-    assert!(matches!(outcome, Served::Ended { is_clean: false }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Served::Ended { is_clean: false }),
+        "{outcome:?}"
+    );
     assert_eq!(lab.log.reflected(), before + 1);
 }
 
@@ -68,7 +73,11 @@ async fn a_body_that_holds_the_value_ends_before_it() {
 #[tokio::test]
 async fn a_value_that_comes_in_two_pieces_is_withheld() {
     let lab = Lab::new(handler(|request| async move {
-        let split: usize = request.headers()["x-split"].to_str().unwrap().parse().unwrap();
+        let split: usize = request.headers()["x-split"]
+            .to_str()
+            .unwrap()
+            .parse()
+            .unwrap();
         let text = format!("before {VALUE} after").into_bytes();
         let (first, second) = text.split_at("before ".len() + split);
         let body = pieces(vec![first.to_vec(), second.to_vec()]);
@@ -127,7 +136,12 @@ async fn a_header_that_holds_the_value_is_withheld() {
         guest.closed().await;
     }
     assert_eq!(lab.log.reflected(), 2);
-    assert!(lab.log.http().iter().all(|record| record.status == Some(502)));
+    assert!(
+        lab.log
+            .http()
+            .iter()
+            .all(|record| record.status == Some(502))
+    );
 }
 
 #[tokio::test]
@@ -141,7 +155,10 @@ async fn trailers_that_hold_the_value_are_withheld() {
             let _ = sender.send(Frame::data(Bytes::from("message"))).await;
             let _ = sender.send(Frame::trailers(trailers)).await;
         });
-        Response::builder().header("trailer", "x-echo").body(body).unwrap()
+        Response::builder()
+            .header("trailer", "x-echo")
+            .body(body)
+            .unwrap()
     }))
     .await;
     for guest in lab.guests().await {
@@ -208,7 +225,10 @@ async fn an_answer_to_a_request_without_a_value_may_be_compressed() {
     }))
     .await;
     for guest in lab.guests().await {
-        let answer = guest.get("/", &[("accept-encoding", "gzip")]).await.unwrap();
+        let answer = guest
+            .get("/", &[("accept-encoding", "gzip")])
+            .await
+            .unwrap();
         assert_eq!(answer.headers()["content-encoding"], "gzip");
         assert_eq!(guest::text(answer).await, "compressed");
     }

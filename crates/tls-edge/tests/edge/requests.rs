@@ -18,7 +18,10 @@ async fn the_host_sees_the_value_and_the_guest_has_only_the_placeholder() {
         assert_eq!(answer.status(), 200);
         assert_eq!(guest::text(answer).await, "ok");
         let outcome = guest.close().await;
-        assert!(matches!(outcome, Served::Ended { is_clean: true }), "{outcome:?}");
+        assert!(
+            matches!(outcome, Served::Ended { is_clean: true }),
+            "{outcome:?}"
+        );
     }
     let seen = lab.upstream.seen();
     assert_eq!(seen.len(), 2);
@@ -27,7 +30,10 @@ async fn the_host_sees_the_value_and_the_guest_has_only_the_placeholder() {
         assert_eq!(request.header("accept-encoding"), "identity");
         assert!(!format!("{request:?}").contains(&lab.token));
     }
-    assert_eq!((seen[0].method.as_str(), seen[0].header("host")), ("GET", HOST));
+    assert_eq!(
+        (seen[0].method.as_str(), seen[0].header("host")),
+        ("GET", HOST)
+    );
     assert_eq!(seen[0].uri, "/v1/x?y=1");
     assert_eq!(seen[1].uri, format!("https://{HOST}/v1/x?y=1"));
 }
@@ -44,7 +50,10 @@ async fn each_request_is_reported_once() {
     assert_eq!(records.len(), 2, "{records:?}");
     for (record, version) in records.iter().zip(["http/1.1", "h2"]) {
         assert_eq!(record.version, version);
-        assert_eq!((record.method.as_str(), record.host.as_str()), ("GET", HOST));
+        assert_eq!(
+            (record.method.as_str(), record.host.as_str()),
+            ("GET", HOST)
+        );
         assert_eq!((record.path.as_str(), record.query), ("/v1/x", true));
         assert_eq!(record.status, Some(200));
         assert_eq!((record.sent, record.received), (0, 2));
@@ -104,7 +113,10 @@ async fn thirty_two_streams_are_open_at_once() {
     assert_eq!(lab.upstream.handshakes(), 1);
     let is_right = |authorization: &str| authorization == format!("Bearer {VALUE}");
     let seen = lab.upstream.seen();
-    assert!(seen.iter().all(|request| is_right(request.header("authorization"))));
+    assert!(
+        seen.iter()
+            .all(|request| is_right(request.header("authorization")))
+    );
     assert_eq!(seen.len(), 32);
 }
 
@@ -117,7 +129,10 @@ async fn a_host_without_http_2_gets_http_1() {
         let lab = Lab::with(upstream, &authority, &format!("K@{HOST}"), &[]);
         let tls = lab.tls(&["h2", "http/1.1"]).await.unwrap();
         let chosen = tls.stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
-        assert_eq!(chosen, protocols.first().map(|name| name.as_bytes().to_vec()));
+        assert_eq!(
+            chosen,
+            protocols.first().map(|name| name.as_bytes().to_vec())
+        );
         let guest = Guest::http1(tls).await;
         let answer = guest.get_with("/", &lab).await.unwrap();
         assert_eq!(guest::text(answer).await, "ok");
@@ -131,7 +146,10 @@ async fn a_guest_that_offers_nothing_gets_http_1() {
     assert_eq!(tls.stream.get_ref().1.alpn_protocol(), None);
     let guest = Guest::http1(tls).await;
     guest::text(guest.get_with("/", &lab).await.unwrap()).await;
-    assert_eq!(lab.upstream.only().header("authorization"), format!("Bearer {VALUE}"));
+    assert_eq!(
+        lab.upstream.only().header("authorization"),
+        format!("Bearer {VALUE}")
+    );
 }
 
 #[tokio::test]
@@ -175,7 +193,9 @@ async fn an_answer_without_a_body_keeps_its_length() {
     let lab = Lab::new(handler(|request| async move {
         let answer = Response::builder().header("content-length", "5");
         let is_head = request.method() == Method::HEAD;
-        answer.body(full(if is_head { "" } else { "hello" })).unwrap()
+        answer
+            .body(full(if is_head { "" } else { "hello" }))
+            .unwrap()
     }))
     .await;
     for guest in lab.guests().await {

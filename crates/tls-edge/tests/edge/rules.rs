@@ -60,10 +60,16 @@ async fn a_denied_request_is_answered_in_json() {
     let lab = lab(&[format!("https://{HOST}/v1/*:GET")]).await;
     for guest in lab.guests().await {
         let answer = guest.get_with("/v2", &lab).await.unwrap();
-        assert_eq!(answer.headers()["x-msb-rule"], format!("https://{HOST}").as_str());
+        assert_eq!(
+            answer.headers()["x-msb-rule"],
+            format!("https://{HOST}").as_str()
+        );
         assert_eq!(answer.headers()["content-type"], "application/json");
         let json: serde_json::Value = serde_json::from_str(&guest::text(answer).await).unwrap();
-        assert_eq!((json["error"].as_str(), json["path"].as_str()), (Some("denied"), Some("/v2")));
+        assert_eq!(
+            (json["error"].as_str(), json["path"].as_str()),
+            (Some("denied"), Some("/v2"))
+        );
         // The connection goes on.
         let answer = guest.get_with("/v1/x", &lab).await.unwrap();
         assert_eq!(guest::text(answer).await, "ok");

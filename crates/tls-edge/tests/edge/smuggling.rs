@@ -71,7 +71,10 @@ async fn a_request_with_two_readings_is_refused() {
     let nul = "X: a\0b";
     let cases = [
         post("Transfer-Encoding: xchunked", &second),
-        post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", &second),
+        post(
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+            &second,
+        ),
         post("Transfer-Encoding: chunked, identity", &second),
         post("Content-Length: 3\r\nContent-Length: 5", &second),
         post("Content-Length: 3, 5", &second),
@@ -83,7 +86,9 @@ async fn a_request_with_two_readings_is_refused() {
         post(nul, &second),
         post("X: a\rb", &second),
         post(": a", &second),
-        format!("POST /first HTTP/1.0\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n{second}"),
+        format!(
+            "POST /first HTTP/1.0\r\nHost: {HOST}\r\nTransfer-Encoding: chunked\r\n\r\n{second}"
+        ),
         format!("POST /first HTTP/1.1\r\n Host: {HOST}\r\n\r\n{second}"),
         format!("POST  /first HTTP/1.1\r\nHost: {HOST}\r\n\r\n{second}"),
         format!("POST /first HTTP/1.2\r\nHost: {HOST}\r\n\r\n{second}"),
@@ -107,7 +112,10 @@ async fn a_length_beside_chunks_does_not_count() {
         let case = post(lines, &format!("3\r\nabc\r\n0\r\n\r\n{}", second()));
         let (_, arrived) = sent(&case).await;
         assert_eq!(arrived.matches(" HTTP/1.1\r\n").count(), 1, "{arrived}");
-        assert!(!arrived.to_ascii_lowercase().contains("content-length"), "{arrived}");
+        assert!(
+            !arrived.to_ascii_lowercase().contains("content-length"),
+            "{arrived}"
+        );
         assert!(!arrived.contains("/second"), "{arrived}");
         assert!(arrived.contains("\r\n\r\n3\r\nabc\r\n"), "{arrived}");
     }
@@ -127,12 +135,18 @@ async fn a_head_is_written_anew() {
 #[tokio::test]
 async fn a_head_without_end_is_refused() {
     let lab = Lab::new(ok()).await;
-    for line in ["X: 0123456789abcdef\r\n".to_owned(), format!("X: {}\r\n", "a".repeat(4096))] {
+    for line in [
+        "X: 0123456789abcdef\r\n".to_owned(),
+        format!("X: {}\r\n", "a".repeat(4096)),
+    ] {
         let lines = line.repeat((1 << 20) / line.len());
         let answer = guest::raw(&lab, post(lines.trim_end(), "").as_bytes()).await;
         assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
     }
-    let line = format!("GET /{} HTTP/1.1\r\nHost: {HOST}\r\n\r\n", "a".repeat(1 << 20));
+    let line = format!(
+        "GET /{} HTTP/1.1\r\nHost: {HOST}\r\n\r\n",
+        "a".repeat(1 << 20)
+    );
     let answer = guest::raw(&lab, line.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
     assert_eq!(lab.upstream.seen().len(), 0);
@@ -141,7 +155,12 @@ async fn a_head_without_end_is_refused() {
 #[tokio::test]
 async fn garbage_after_the_handshake_is_refused() {
     let lab = Lab::new(ok()).await;
-    for bytes in [&b"\0\0\0\0"[..], b"\x16\x03\x01\0\x01", b"SSH-2.0-x\r\n\r\n", b"\r\n\r\nGET\r\n\r\n"] {
+    for bytes in [
+        &b"\0\0\0\0"[..],
+        b"\x16\x03\x01\0\x01",
+        b"SSH-2.0-x\r\n\r\n",
+        b"\r\n\r\nGET\r\n\r\n",
+    ] {
         let answer = guest::raw(&lab, &[bytes, b"\r\n\r\n"].concat()).await;
         assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     }

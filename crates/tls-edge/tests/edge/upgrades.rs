@@ -29,8 +29,13 @@ where
                 serve(TokioIo::new(upgraded)).await;
             });
             let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
-            let answer = answer.header("connection", "upgrade").header("upgrade", "websocket");
-            answer.header("sec-websocket-accept", "x").body(full("")).unwrap()
+            let answer = answer
+                .header("connection", "upgrade")
+                .header("upgrade", "websocket");
+            answer
+                .header("sec-websocket-accept", "x")
+                .body(full(""))
+                .unwrap()
         }
     })
 }
@@ -83,14 +88,20 @@ async fn a_websocket_is_copied_both_ways() {
     assert_eq!(within(socket.read(&mut [0; 1])).await.unwrap(), 0);
     drop(socket);
     let outcome = within(served).await.unwrap();
-    assert!(matches!(outcome, Served::Ended { is_clean: true }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Served::Ended { is_clean: true }),
+        "{outcome:?}"
+    );
     let seen = lab.upstream.only();
     assert_eq!(seen.header("authorization"), format!("Bearer {VALUE}"));
     assert_eq!(seen.header("upgrade"), "websocket");
     assert!(!seen.headers.contains_key("sec-websocket-extensions"));
     let [record]: [HttpRecord; 1] = lab.log.http().try_into().unwrap();
     assert_eq!(record.status, Some(101));
-    assert!(record.sent > 1000 && record.sent == record.received, "{record:?}");
+    assert!(
+        record.sent > 1000 && record.sent == record.received,
+        "{record:?}"
+    );
 }
 
 #[tokio::test]
@@ -107,9 +118,15 @@ async fn a_message_that_holds_the_value_is_withheld() {
     // The end of TLS is missing.
     within(socket.read_to_end(&mut bytes)).await.unwrap_err();
     let text = String::from_utf8(bytes).unwrap();
-    assert!(format!("hello {VALUE}").starts_with(&text) && !text.contains(VALUE), "{text}");
+    assert!(
+        format!("hello {VALUE}").starts_with(&text) && !text.contains(VALUE),
+        "{text}"
+    );
     let outcome = within(served).await.unwrap();
-    assert!(matches!(outcome, Served::Ended { is_clean: false }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Served::Ended { is_clean: false }),
+        "{outcome:?}"
+    );
     assert_eq!(lab.log.reflected(), 1);
 }
 
@@ -145,7 +162,10 @@ async fn a_host_that_does_not_change_the_protocol_goes_on_with_http() {
 async fn a_change_that_was_not_asked_for_is_refused() {
     let lab = Lab::new(handler(|_| async {
         let answer = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
-        answer.header("upgrade", "websocket").body(full("")).unwrap()
+        answer
+            .header("upgrade", "websocket")
+            .body(full(""))
+            .unwrap()
     }))
     .await;
     let guest = lab.http1().await;

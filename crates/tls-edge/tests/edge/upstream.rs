@@ -28,12 +28,11 @@ use tokio_rustls::server::TlsStream;
 /// A body that both sides of these tests send.
 pub(crate) type TestBody = UnsyncBoxBody<Bytes, io::Error>;
 
+/// An answer on its way.
+type Answer = Pin<Box<dyn Future<Output = Response<TestBody>> + Send>>;
+
 /// The answers of an upstream.
-pub(crate) type Handler = Arc<
-    dyn Fn(Request<Incoming>) -> Pin<Box<dyn Future<Output = Response<TestBody>> + Send>>
-        + Send
-        + Sync,
->;
+pub(crate) type Handler = Arc<dyn Fn(Request<Incoming>) -> Answer + Send + Sync>;
 
 /// Returns a handler of a function.
 pub(crate) fn handler<F, A>(answer: F) -> Handler
@@ -41,7 +40,7 @@ where
     F: Fn(Request<Incoming>) -> A + Send + Sync + 'static,
     A: Future<Output = Response<TestBody>> + Send + 'static,
 {
-    Arc::new(move |request| Box::pin(answer(request)))
+    Arc::new(move |request| -> Answer { Box::pin(answer(request)) })
 }
 
 /// Returns a handler whose answer is `ok`.
@@ -132,7 +131,10 @@ impl HostAuthority {
             .with_no_client_auth()
             .with_single_cert(vec![certificate.der().clone()], key)
             .unwrap();
-        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        config.alpn_protocols = protocols
+            .iter()
+            .map(|name| name.as_bytes().to_vec())
+            .collect();
         Arc::new(config)
     }
 }
@@ -230,11 +232,7 @@ impl Seen {
     }
 }
 
-async fn serve_http(
-    stream: TlsStream<TcpStream>,
-    handler: Handler,
-    seen: Arc<Mutex<Vec<Seen>>>,
-) {
+async fn serve_http(stream: TlsStream<TcpStream>, handler: Handler, seen: Arc<Mutex<Vec<Seen>>>) {
     let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
     let service = service_fn(move |request: Request<Incoming>| {
         seen.lock().unwrap().push(Seen {

@@ -30,7 +30,10 @@ async fn a_request_without_a_value_is_not_sent() {
         assert_eq!(answer.status(), 502);
         assert_eq!(answer.headers()["x-msb-refused"], "secret.value");
         let text = guest::text(answer).await;
-        assert!(text.contains("secret K") && text.contains("msb secret set"), "{text}");
+        assert!(
+            text.contains("secret K") && text.contains("msb secret set"),
+            "{text}"
+        );
         // The connection is good for requests that need no value.
         let answer = guest.get("/", &[]).await.unwrap();
         assert_eq!(guest::text(answer).await, "ok");
