@@ -19,7 +19,7 @@ use tokio_rustls::{client::TlsStream as HostStream, server::TlsStream as GuestSt
 
 use crate::body::RequestBody;
 use crate::event::{EdgeEvent, Events};
-use crate::forward::{Exchange, Upstream, answer};
+use crate::forward::{Exchange, answer};
 use crate::limits::{
     CONNECTION_WINDOW_BYTES, ERROR_STREAMS_MAX, HTTP1_BUFFER_BYTES, HTTP2_HEADERS_MAX_BYTES,
     RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAM_WINDOW_BYTES, STREAMS_MAX,
@@ -27,6 +27,7 @@ use crate::limits::{
 use crate::record::Reports;
 use crate::settings::Destination;
 use crate::tasks::{TaskOwner, Tasks};
+use crate::upstream::Upstream;
 use crate::values::Values;
 
 /// The name of HTTP/2 in a TLS handshake.
@@ -95,7 +96,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// Answers the requests of a guest until a side ends. Returns true if the guest's side was closed cleanly.
+/// Answers the requests of a guest until a side ends. Returns false if an answer was broken off.
 pub(crate) async fn run<S>(
     guest: GuestStream<S>,
     host: Host,
@@ -161,7 +162,7 @@ where
     }
 }
 
-/// Drives the guest's end until it is done, or broken off. Returns true if it was closed cleanly.
+/// Drives the guest's end until it is done, or broken off. Returns false if an answer was broken off.
 async fn drive<C>(
     connection: C,
     close: impl Fn(Pin<&mut C>),
@@ -182,7 +183,9 @@ where
                 is_closing = true;
                 close(connection.as_mut());
             }
-            result = connection.as_mut() => return result.is_ok(),
+            // An error of the "user" is that of an answer. Any other one is the guest's: it broke its end off, or
+            // does not speak HTTP.
+            result = connection.as_mut() => return !result.is_err_and(|error| error.is_user()),
         }
     }
 }

@@ -21,9 +21,9 @@ pub struct Edge {
     pub(crate) destinations: Destinations,
     /// The authority whose certificates the guest trusts.
     pub(crate) authority: Authority,
-    /// The handshake with a host, whose certificate is verified with the roots.
+    /// The configuration of handshakes with hosts, whose certificates are verified against the roots.
     pub(crate) client: Arc<ClientConfig>,
-    /// The bounds of the connections.
+    /// The bounds of connections at once.
     pub(crate) gates: Gates,
     values: Values,
 }
@@ -33,8 +33,8 @@ impl Edge {
     ///
     /// # Errors
     ///
-    /// Fails if a secret has no placeholder or no usable place, if the authority may not sign for a host, or
-    /// if rustls has no usable version of TLS.
+    /// Fails if a secret has no placeholder or no usable place, if the authority may not sign for a host, or if TLS
+    /// cannot be set up.
     pub fn new(
         settings: EdgeSettings,
         authority: Authority,

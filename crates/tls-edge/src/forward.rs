@@ -8,11 +8,9 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Request, Response, StatusCode, Uri, Version, request, response, uri};
 use hyper::body::{Body as _, Incoming};
-use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::ext::ReasonPhrase;
 use hyper::upgrade::OnUpgrade;
 use msb_secrets::SecretName;
-use thiserror::Error;
 
 use crate::body::{AnswerBody, RequestBody};
 use crate::check::{authority_of, check};
@@ -23,28 +21,7 @@ use crate::reflect::{Reflected, Watched};
 use crate::refusal::{DeniedRequest, Refusal};
 use crate::settings::Admission;
 use crate::upgrade::{Changed, has_token, wanted_protocols};
-
-/// The end of a connection that sends to the host.
-pub(crate) enum Upstream {
-    /// HTTP/1.1: one request after the other.
-    Http1(tokio::sync::Mutex<http1::SendRequest<RequestBody>>),
-    /// HTTP/2: a stream for each request.
-    Http2(Mutex<http2::SendRequest<RequestBody>>),
-    /// The host did not prove its name, for this reason.
-    Unproved(String),
-}
-
-impl Upstream {
-    /// Returns the end that sends over HTTP/1.1.
-    pub(crate) fn http1(sender: http1::SendRequest<RequestBody>) -> Self {
-        Self::Http1(tokio::sync::Mutex::new(sender))
-    }
-
-    /// Returns the end that sends over HTTP/2.
-    pub(crate) fn http2(sender: http2::SendRequest<RequestBody>) -> Self {
-        Self::Http2(Mutex::new(sender))
-    }
-}
+use crate::upstream::{BrokenOff, Failure, Upstream};
 
 /// The requests of one connection and their answers.
 pub(crate) struct Exchange {
@@ -58,24 +35,6 @@ pub(crate) struct Exchange {
     watched: Mutex<Watched>,
     change: Mutex<Option<Changed>>,
     has_answered: AtomicBool,
-}
-
-/// The host broke a request off. The guest sees its connection, or its stream, break off too, as it would without
-/// msb, and repeats the request if it may.
-#[derive(Debug, Error)]
-#[error("the host broke the request off")]
-pub(crate) struct BrokenOff(#[source] hyper::Error);
-
-/// A reason why a request has no answer of the host's.
-enum Failure {
-    Refused(Refusal),
-    BrokenOff(BrokenOff),
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
 }
 
 /// The parts of a request that decide about its answer.
@@ -167,7 +126,9 @@ impl Exchange {
         record.allow(secrets);
         self.control.await_change(has_protocols);
         let body = RequestBody::new(body, Arc::clone(record));
-        let answer = self.send(Request::from_parts(head, body)).await?;
+        let request = Request::from_parts(head, body);
+        let is_first = !self.has_answered.load(Ordering::Relaxed);
+        let answer = self.upstream.send(request, is_first).await?;
         let asked = Asked {
             guest,
             has_protocols,
@@ -237,46 +198,6 @@ impl Exchange {
         }
         head.uri = Uri::from_parts(parts).map_err(|_| malformed())?;
         Ok(())
-    }
-
-    async fn send(&self, request: Request<RequestBody>) -> Result<Response<Incoming>, Failure> {
-        match &self.upstream {
-            Upstream::Unproved(reason) => Err(Refusal::Unproved(reason.clone()).into()),
-            Upstream::Http1(sender) => {
-                let mut sender = sender.lock().await;
-                let sent = match sender.ready().await {
-                    Ok(()) => sender.try_send_request(request).await,
-                    Err(error) => return Err(self.broken_off(error)),
-                };
-                sent.map_err(|error| self.broken_off(error.into_error()))
-            }
-            Upstream::Http2(sender) => {
-                let mut sender = lock(sender).clone();
-                let sent = sender.try_send_request(request).await;
-                sent.map_err(|error| self.not_sent(error))
-            }
-        }
-    }
-
-    /// Returns the failure of a request over HTTP/1.1. A host may close a connection between two requests: the
-    /// guest repeats the second one only if its own connection is closed too.
-    fn broken_off(&self, error: hyper::Error) -> Failure {
-        if error.is_parse() {
-            Failure::Refused(Refusal::Malformed)
-        } else if self.has_answered.load(Ordering::Relaxed) {
-            Failure::BrokenOff(BrokenOff(error))
-        } else {
-            Failure::Refused(Refusal::Unanswered)
-        }
-    }
-
-    /// Returns the failure of a request over HTTP/2. The reason of a reset goes on to the guest.
-    fn not_sent(&self, error: TrySendError<Request<RequestBody>>) -> Failure {
-        if error.message().is_some() {
-            self.control.close();
-            return Failure::Refused(Refusal::Unanswered);
-        }
-        Failure::BrokenOff(BrokenOff(error.into_error()))
     }
 
     /// Returns the answer of the host as it is passed on.

@@ -36,10 +36,12 @@ mod reflect;
 mod refusal;
 mod roots;
 mod serve;
+mod served;
 mod settings;
 mod tasks;
 mod tls;
 mod upgrade;
+mod upstream;
 mod values;
 
 #[cfg(test)]
@@ -49,6 +51,6 @@ pub use authority::{Authority, AuthorityError};
 pub use edge::{Edge, EdgeError};
 pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
 pub use roots::{NoRoots, Roots};
-pub use serve::{Refused, Served};
+pub use served::{Refused, Served};
 pub use settings::EdgeSettings;
 pub use values::{NoSuchSecret, NoValue, Values};

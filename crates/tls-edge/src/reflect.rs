@@ -1,7 +1,7 @@
 //! The search of an answer for the values that its request, or an earlier one of the connection, held.
 //!
 //! Nothing here waits, reads or writes: an answer goes through [`Scan::feed`] in pieces, and what comes out may be
-//! passed on. Only bytes that could be the begin of a searched text are held back.
+//! passed on. Only bytes that could be the begin of a searched text are held back, once they are more than a few.
 
 mod needle;
 
@@ -127,7 +127,7 @@ impl Scan {
                     return Err(self.found.insert(Reflected { secret }).clone());
                 };
                 *state = next;
-                hold = hold.max(next);
+                hold = hold.max(needle.held(next));
             }
         }
         Ok(self.pass(bytes, hold))

@@ -57,12 +57,15 @@ pub(crate) struct DeniedRequest {
 }
 
 impl Refusal {
-    /// Returns true if the connection is not used again: the guest's idea of it differs from msb's.
+    /// Returns true if the connection is not used again: the guest's idea of it differs from msb's, or the host's
+    /// end is lost.
     pub(crate) fn closes(&self) -> bool {
-        matches!(
-            self,
-            Self::Method | Self::Authority | Self::Coding | Self::Reflected(_)
-        )
+        match self {
+            Self::Method | Self::Authority | Self::Coding => true,
+            Self::Unanswered | Self::Malformed | Self::Reflected(_) => true,
+            Self::Path(_) | Self::Rule(_) | Self::NoValue(_) | Self::NotPlaced(_) => false,
+            Self::Unproved(_) | Self::Encoded(_) => false,
+        }
     }
 
     /// Returns the answer, on a connection to a host with this authority.

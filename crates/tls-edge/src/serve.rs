@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
 use rustls::server::Accepted;
-use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -13,64 +12,14 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream as GuestStream;
 use tokio_rustls::{StartHandshake, TlsConnector};
 
-use crate::authority::AuthorityError;
 use crate::connection::{self, H2, HTTP1, Host, Terms};
 use crate::edge::Edge;
 use crate::event::{EdgeEvent, Events, logged_host};
 use crate::hello::{self, Hello, Opening};
 use crate::limits::{CONNECTIONS_MAX, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX};
+use crate::served::{Refused, Served};
 use crate::settings::Destination;
 use crate::tls::{self, GuestEnd};
-
-/// The outcome of a connection.
-#[derive(Debug)]
-pub enum Served {
-    /// TLS was ended.
-    Ended {
-        /// True if the guest's side was closed cleanly. If not, the guest has to see a reset.
-        is_clean: bool,
-    },
-    /// The connection was passed on unchanged.
-    Passed {
-        /// True if both sides closed it.
-        is_clean: bool,
-    },
-    /// The connection was closed without a connection to the host, or without a handshake with the guest.
-    Refused(Refused),
-}
-
-/// A reason why a connection was refused.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum Refused {
-    /// The sandbox has as many ended connections as it may have.
-    #[error(
-        "the sandbox has {} connections whose TLS is ended, which is the limit",
-        CONNECTIONS_MAX
-    )]
-    Busy,
-    /// The guest's side cannot be read.
-    #[error("cannot read the guest's connection")]
-    Guest(#[source] io::Error),
-    /// The connection is not to be ended, and no rule allows it otherwise.
-    #[error("the guest's TLS names no host whose TLS is ended, and no rule allows the address")]
-    NotAllowed,
-    /// The guest offered neither HTTP/1.1 nor HTTP/2.
-    #[error("the guest's TLS offers neither HTTP/1.1 nor HTTP/2")]
-    Protocol,
-    /// The host cannot be connected to.
-    #[error("cannot connect to the host")]
-    Dial(#[source] io::Error),
-    /// The guest did not complete the handshake.
-    #[error("the guest did not complete the TLS handshake")]
-    Handshake(#[source] io::Error),
-    /// There is no certificate for the name.
-    #[error(transparent)]
-    Authority(#[from] AuthorityError),
-    /// TLS cannot be set up.
-    #[error("cannot set TLS up")]
-    Tls(#[from] rustls::Error),
-}
 
 /// The bounds of an edge's connections.
 #[derive(Debug)]
@@ -175,7 +124,7 @@ impl Edge {
         (destination.map(|destination| (hello, destination)), bytes)
     }
 
-    /// Ends TLS. Returns true if the guest's side was closed cleanly.
+    /// Ends TLS. Returns false if an answer was broken off.
     async fn end<S, D, F>(
         &self,
         guest: Guest<S>,
@@ -187,17 +136,25 @@ impl Edge {
         D: FnOnce() -> F,
         F: Future<Output = io::Result<TcpStream>>,
     {
-        let destination = Arc::clone(&guest.destination);
+        let Guest {
+            stream,
+            accepted,
+            offer,
+            destination,
+        } = guest;
         let sni = || logged_host(&destination.name);
         let socket = dial().await.map_err(Refused::Dial)?;
         // A semaphore that is never closed gives its permit.
         let slot = self.gates.handshakes.acquire().await.ok();
-        let host = self.prove(&guest, socket).await;
+        let host = self.prove(&destination.name, offer.clone(), socket).await;
         if let Host::Unproved(reason) = &host {
             let reason = reason.clone();
             events.event(EdgeEvent::UpstreamCertificate { sni: sni(), reason });
         }
-        let stream = self.greet(guest, &host).await.inspect_err(|error| {
+        let start = StartHandshake::from_parts(accepted, stream);
+        let protocols = chosen(&host, offer);
+        let greeted = self.greet(&destination.name, protocols, start).await;
+        let stream = greeted.inspect_err(|error| {
             if let Refused::Handshake(error) = error
                 && let GuestEnd::Refused(alert) = tls::guest_end(error)
             {
@@ -207,20 +164,20 @@ impl Edge {
         drop(slot);
         let terms = Terms {
             values: self.values().clone(),
-            destination: Arc::clone(&destination),
+            destination,
         };
         Ok(connection::run(stream, host, terms, events).await)
     }
 
     /// Does the handshake with the host, which has to prove its name.
-    async fn prove<S>(&self, guest: &Guest<S>, socket: TcpStream) -> Host {
+    async fn prove(&self, name: &str, offer: Vec<Vec<u8>>, socket: TcpStream) -> Host {
         // Small requests and answers would wait for acknowledgements; without it they are slower, not wrong.
         let _ = socket.set_nodelay(true);
-        let Ok(name) = ServerName::try_from(guest.destination.name.clone()) else {
+        let Ok(name) = ServerName::try_from(name.to_owned()) else {
             return Host::Unproved("its name is not a DNS name".to_owned());
         };
         let connector = TlsConnector::from(Arc::clone(&self.client));
-        let connector = connector.with_alpn(guest.offer.clone());
+        let connector = connector.with_alpn(offer);
         let proved = match timeout(HANDSHAKE_TIMEOUT, connector.connect(name, socket)).await {
             Ok(proved) => proved,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
@@ -232,14 +189,17 @@ impl Edge {
     }
 
     /// Does the handshake with the guest, which gets the protocol that the host chose.
-    async fn greet<S>(&self, guest: Guest<S>, host: &Host) -> Result<GuestStream<S>, Refused>
+    async fn greet<S>(
+        &self,
+        name: &str,
+        protocols: Vec<Vec<u8>>,
+        start: StartHandshake<S>,
+    ) -> Result<GuestStream<S>, Refused>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let protocols = chosen(host, guest.offer);
-        let leaf = self.authority.leaf(&guest.destination.name)?;
+        let leaf = self.authority.leaf(name)?;
         let config = tls::guest_config(self.client.crypto_provider(), leaf, protocols)?;
-        let start = StartHandshake::from_parts(guest.accepted, guest.stream);
         match timeout(HANDSHAKE_TIMEOUT, start.into_stream(config)).await {
             Ok(stream) => stream.map_err(Refused::Handshake),
             Err(_) => Err(Refused::Handshake(io::ErrorKind::TimedOut.into())),

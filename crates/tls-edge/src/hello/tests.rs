@@ -138,6 +138,10 @@ async fn a_guest_that_stalls_is_waited_for_a_bounded_time() {
     guest.write_all(&[22]).await.unwrap();
     let began = Instant::now();
     let opening = read(&mut edge).await.unwrap();
-    assert_eq!(began.elapsed(), HELLO_TIMEOUT);
+    let took = began.elapsed();
+    assert!(
+        took >= HELLO_TIMEOUT && took < 2 * HELLO_TIMEOUT,
+        "{took:?}"
+    );
     assert_eq!(bytes_of(opening), [22]);
 }

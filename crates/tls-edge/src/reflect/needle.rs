@@ -10,6 +10,9 @@ use zeroize::Zeroizing;
 /// The shortest encoded form that is searched for: answers hold shorter ones by chance.
 const ENCODED_MIN: usize = 4;
 
+/// The largest number of bytes of a needle's begin that are passed on.
+pub(super) const SHOWN_MAX: usize = 4;
+
 /// The characters besides letters, digits and `-._~` that encoders of URLs leave in place.
 const LEFT_BY_ENCODERS: [&[u8]; 3] = [b"", b"!'()*", b"/"];
 
@@ -89,6 +92,15 @@ impl Needle {
     pub(super) fn is_in_any_case(&self, text: &[u8]) -> bool {
         let mut parts = text.windows(self.bytes.len().max(1));
         parts.any(|part| part.eq_ignore_ascii_case(&self.bytes))
+    }
+
+    /// Returns the number of bytes to hold back of a text that ends with `state` bytes of the needle.
+    ///
+    /// A few, at most a quarter of the needle, are passed on: a message of a stream that ends with the first letter of
+    /// a value would wait for the next message.
+    pub(super) fn held(&self, state: usize) -> usize {
+        let shown = SHOWN_MAX.min(self.bytes.len() / 4);
+        if state > shown { state } else { 0 }
     }
 
     /// Returns the number of bytes of the needle that a text ends with, once `bytes` follow a text that ends with

@@ -1,0 +1,74 @@
+//! The outcome of a connection.
+
+use std::io;
+
+use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+use thiserror::Error;
+
+use crate::authority::AuthorityError;
+use crate::limits::CONNECTIONS_MAX;
+
+/// The outcome of a connection.
+#[derive(Debug)]
+pub enum Served {
+    /// TLS was ended.
+    Ended {
+        /// False if an answer was broken off. The guest has to see a reset then, not a clean end.
+        is_clean: bool,
+    },
+    /// The connection was passed on unchanged.
+    Passed {
+        /// True if both sides closed it.
+        is_clean: bool,
+    },
+    /// The connection was closed without a connection to the host, or without a handshake with the guest.
+    Refused(Refused),
+}
+
+/// A reason why a connection was refused.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Refused {
+    /// The sandbox has as many ended connections as it may have.
+    #[error(
+        "the sandbox has {} connections whose TLS is ended, which is the limit",
+        CONNECTIONS_MAX
+    )]
+    Busy,
+    /// The guest's side cannot be read.
+    #[error("cannot read the guest's connection")]
+    Guest(#[source] io::Error),
+    /// The connection is not to be ended, and no rule allows it otherwise.
+    #[error("the guest's TLS names no host whose TLS is ended, and no rule allows the address")]
+    NotAllowed,
+    /// The guest offered neither HTTP/1.1 nor HTTP/2.
+    #[error("the guest's TLS offers neither HTTP/1.1 nor HTTP/2")]
+    Protocol,
+    /// The host cannot be connected to.
+    #[error("cannot connect to the host")]
+    Dial(#[source] io::Error),
+    /// The guest did not complete the handshake.
+    #[error("the guest did not complete the TLS handshake")]
+    Handshake(#[source] io::Error),
+    /// There is no certificate for the name.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
+    /// TLS cannot be set up.
+    #[error("cannot set TLS up")]
+    Tls(#[from] rustls::Error),
+}
+
+impl Diagnose for Refused {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::Busy => Diagnosis::new(ErrorKind::Busy),
+            Self::Authority(source) => source.diagnosis(),
+            Self::Dial(source) => source.diagnosis(),
+            Self::NotAllowed => Diagnosis::new(ErrorKind::PermissionDenied),
+            Self::Protocol => Diagnosis::new(ErrorKind::Unsupported),
+            Self::Guest(_) | Self::Handshake(_) | Self::Tls(_) => {
+                Diagnosis::new(ErrorKind::InternalError)
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The end of a connection that sends requests to the host.
+
+use std::sync::{Mutex, PoisonError};
+
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use thiserror::Error;
+
+use crate::body::RequestBody;
+use crate::refusal::Refusal;
+
+/// The end of a connection that sends requests to the host.
+pub(crate) enum Upstream {
+    /// HTTP/1.1: one request after the other.
+    Http1(tokio::sync::Mutex<http1::SendRequest<RequestBody>>),
+    /// HTTP/2: a stream for each request.
+    Http2(Mutex<http2::SendRequest<RequestBody>>),
+    /// The host did not prove its name, for this reason.
+    Unproved(String),
+}
+
+/// The host broke a request off. The guest sees its connection, or its stream, break off too, as it would without
+/// msb, and repeats the request if it may.
+#[derive(Debug, Error)]
+#[error("the host broke the request off")]
+pub(crate) struct BrokenOff(#[source] hyper::Error);
+
+/// A reason why a request has no answer of the host's.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// msb answers in place of the host.
+    Refused(Refusal),
+    /// The host broke it off.
+    BrokenOff(BrokenOff),
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl Upstream {
+    /// Returns the end that sends over HTTP/1.1.
+    pub(crate) fn http1(sender: http1::SendRequest<RequestBody>) -> Self {
+        Self::Http1(tokio::sync::Mutex::new(sender))
+    }
+
+    /// Returns the end that sends over HTTP/2.
+    pub(crate) fn http2(sender: http2::SendRequest<RequestBody>) -> Self {
+        Self::Http2(Mutex::new(sender))
+    }
+
+    /// Sends a request, and waits for the head of its answer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no answer: msb answers if it is the first request of its connection, or was not sent.
+    pub(crate) async fn send(
+        &self,
+        request: Request<RequestBody>,
+        is_first: bool,
+    ) -> Result<Response<Incoming>, Failure> {
+        match self {
+            Self::Unproved(reason) => Err(Refusal::Unproved(reason.clone()).into()),
+            Self::Http1(sender) => {
+                let mut sender = sender.lock().await;
+                let sent = match sender.ready().await {
+                    Ok(()) => sender.send_request(request).await,
+                    Err(error) => Err(error),
+                };
+                sent.map_err(|error| broken_off(error, is_first))
+            }
+            Self::Http2(sender) => {
+                let sender = || {
+                    sender
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .clone()
+                };
+                let sent = sender().try_send_request(request).await;
+                sent.map_err(|error| {
+                    if error.message().is_some() {
+                        return Failure::Refused(Refusal::Unanswered);
+                    }
+                    // The reason of a reset goes on to the guest.
+                    Failure::BrokenOff(BrokenOff(error.into_error()))
+                })
+            }
+        }
+    }
+}
+
+/// Returns the failure of a request over HTTP/1.1. A host may close a connection between two requests: the guest
+/// repeats the second one only if its own connection is closed too.
+fn broken_off(error: hyper::Error, is_first: bool) -> Failure {
+    if error.is_parse() {
+        Failure::Refused(Refusal::Malformed)
+    } else if is_first {
+        Failure::Refused(Refusal::Unanswered)
+    } else {
+        Failure::BrokenOff(BrokenOff(error))
+    }
+}
