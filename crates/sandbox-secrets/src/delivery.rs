@@ -161,7 +161,7 @@ mod tests {
     fn delivery(socket: PathBuf) -> Delivery {
         let mut secret: Secret = "K@api.example.com".parse().expect("a secret");
         secret.from = SecretSource::Given;
-        secret.value = Some(SecretValue::new("hunter2").expect("a value"));
+        secret.value = Some(SecretValue::new("hunter22").expect("a value"));
         let value = LastingValue {
             resolved: resolve_one(&secret).expect("given"),
             expires_ms: None,
@@ -184,7 +184,7 @@ mod tests {
         sent.expect("sent");
         let request = requests.recv_timeout(TEST_TIMEOUT).expect("a request");
         let is_set =
-            matches!(&request, ControlRequest::Set { value, .. } if value.expose() == "hunter2");
+            matches!(&request, ControlRequest::Set { value, .. } if value.expose() == "hunter22");
         assert!(is_set, "{request:?}");
     }
 
@@ -214,10 +214,10 @@ mod tests {
         let missing = Delivery::resolve(&sandbox, &GivenValues::default());
         let error = missing.expect_err("no value").to_string();
         assert!(error.contains("the secret K"), "{error}");
-        secret.value = Some(SecretValue::new("hunter2").expect("a value"));
+        secret.value = Some(SecretValue::new("hunter22").expect("a value"));
         let given = GivenValues::of(&[secret]);
         let delivery = Delivery::resolve(&sandbox, &given).expect("given");
         let delivery = delivery.expect("it has a secret");
-        assert!(!delivery.expires() && !format!("{delivery:?}").contains("hunter2"));
+        assert!(!delivery.expires() && !format!("{delivery:?}").contains("hunter22"));
     }
 }

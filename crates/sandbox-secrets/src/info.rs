@@ -48,7 +48,7 @@ mod tests {
     fn a_secret_is_described_in_the_words_of_the_command_line() {
         let text = "name=K,from=file:/run/k,to=api.example.com:8443,in=header:X-Acme-Key,every=90s";
         let mut secret: Secret = text.parse().expect("a secret");
-        secret.value = Some(SecretValue::new("hunter2").expect("a value"));
+        secret.value = Some(SecretValue::new("hunter22").expect("a value"));
         let info = SecretInfo::new(&secret, Some(ValueState::Held));
         assert_eq!(
             (info.name.as_str(), info.source.as_str(), info.every_s),
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(info.placement.as_deref(), Some("header:x-acme-key"));
         let json = serde_json::to_string(&info).expect("JSON");
         assert!(
-            json.contains(r#""state":"held""#) && !json.contains("hunter2"),
+            json.contains(r#""state":"held""#) && !json.contains("hunter22"),
             "{json}"
         );
     }

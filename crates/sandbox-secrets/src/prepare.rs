@@ -48,7 +48,7 @@ mod tests {
             secret("name=C,to=api.example.com,from=file:~/key"),
         ];
         secrets[0].from = SecretSource::Given;
-        secrets[0].value = Some(SecretValue::new("hunter2").expect("a value"));
+        secrets[0].value = Some(SecretValue::new("hunter22").expect("a value"));
         without_values(&mut secrets).expect("a directory");
         assert!(secrets.iter().all(|secret| secret.value.is_none()));
         let SecretSource::File(path) = &secrets[1].from else {

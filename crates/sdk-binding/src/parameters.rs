@@ -213,18 +213,18 @@ mod tests {
             refused.expect_err(secrets).message()
         };
         for secrets in [
-            r#"[{"name":"K","to":["a.example"],"value":"hunter2\n"}]"#,
-            r#"[{"name":"K","to":["*"],"value":"hunter2"}]"#,
-            r#"[{"name":"hunter2 ","to":["a.example"]}]"#,
-            r#"[{"name":"K","to":["a.example"],"from":"hunter2"}]"#,
-            r#""hunter2""#,
+            r#"[{"name":"K","to":["a.example"],"value":"hunter22\n"}]"#,
+            r#"[{"name":"K","to":["*"],"value":"hunter22"}]"#,
+            r#"[{"name":"hunter22 ","to":["a.example"]}]"#,
+            r#"[{"name":"K","to":["a.example"],"from":"hunter22"}]"#,
+            r#""hunter22""#,
         ] {
             let message = refused(secrets);
             assert!(
                 message.starts_with("secrets of sandboxes.run cannot be used: "),
                 "{message}"
             );
-            assert!(!message.contains("hunter2"), "{message}");
+            assert!(!message.contains("hunter22"), "{message}");
         }
     }
 

@@ -14,14 +14,14 @@
 //! assert!(!secret.to[1].admits("POST", "/repos/msb/msb"));
 //! assert!(!secret.to[1].admits("GET", "/repos/%2e%2e/user"));
 //!
-//! let value = SecretValue::new("ghp_0123")?;
+//! let value = SecretValue::new("ghp_01234567")?;
 //! assert_eq!(format!("{value:?}"), "…");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
 //! # Limits
 //! A sandbox has at most [`SECRETS_MAX`] secrets with [`DESTINATIONS_MAX`] destinations each, a value
-//! has at most [`VALUE_MAX_BYTES`] bytes, and a command has [`SOURCE_TIMEOUT`] to print it.
+//! has from [`VALUE_MIN_BYTES`] to [`VALUE_MAX_BYTES`] bytes, and a command has [`SOURCE_TIMEOUT`] to print it.
 //!
 //! # Errors
 //! No error contains a value, nor a part of an option that might be one. Each says what to write instead.
@@ -69,4 +69,4 @@ pub use resolve::{
 };
 pub use secret::{DESTINATIONS_MAX, InvalidSecret, SECRETS_MAX, Secret};
 pub use source::{InvalidSource, SecretSource};
-pub use value::{InvalidValue, SecretValue, VALUE_MAX_BYTES};
+pub use value::{InvalidValue, SecretValue, VALUE_MAX_BYTES, VALUE_MIN_BYTES};

@@ -158,20 +158,23 @@ mod tests {
             "env",
             "env:",
             "env: ",
-            "env:A=hunter2",
+            "env:A=hunter22",
             "file:",
             "cmd:",
             "cmd: \t",
             "given:",
-            "cmd:hunter2\0",
-            "value:hunter2",
-            "hunter2",
+            "cmd:hunter22\0",
+            "value:hunter22",
+            "hunter22",
             "ENV:A",
-            "https://hunter2",
+            "https://hunter22",
             &long,
         ] {
             let error = text.parse::<SecretSource>().expect_err(text);
-            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+            assert!(
+                !format!("{error} {error:?}").contains("hunter22"),
+                "{error}"
+            );
         }
     }
 

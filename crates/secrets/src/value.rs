@@ -9,6 +9,8 @@ use zeroize::Zeroizing;
 #[cfg(test)]
 mod tests;
 
+/// Shortest value of a secret, in bytes: an answer that holds a shorter text may hold it by chance.
+pub const VALUE_MIN_BYTES: usize = 8;
 /// Longest value of a secret, in bytes.
 pub const VALUE_MAX_BYTES: usize = 8 << 10;
 
@@ -30,6 +32,12 @@ pub enum InvalidValue {
     /// The value has no characters.
     #[error("the value is empty")]
     Empty,
+    /// The value is too short to be told from other text.
+    #[error(
+        "the value has fewer than {VALUE_MIN_BYTES} bytes: answers of hosts hold so short a text by chance, and would \
+         be withheld"
+    )]
+    TooShort,
     /// The value is too long.
     #[error("the value has more than {VALUE_MAX_BYTES} bytes, which is the limit")]
     TooLong,
@@ -48,8 +56,8 @@ impl SecretValue {
     /// Checks a value.
     ///
     /// # Errors
-    /// A value that is empty, longer than [`VALUE_MAX_BYTES`], not one line, or that begins or ends with a
-    /// space.
+    /// A value that is empty, shorter than [`VALUE_MIN_BYTES`] or longer than [`VALUE_MAX_BYTES`], not one
+    /// line, or that begins or ends with a space.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidValue> {
         let text = Zeroizing::new(text.into());
         check(&text)?;
@@ -75,6 +83,9 @@ fn check(text: &str) -> Result<(), InvalidValue> {
     }
     if text.starts_with(' ') || text.ends_with(' ') {
         return Err(InvalidValue::Space);
+    }
+    if text.len() < VALUE_MIN_BYTES {
+        return Err(InvalidValue::TooShort);
     }
     Ok(())
 }
@@ -147,9 +158,12 @@ impl Visitor<'_> for ValueVisitor {
 impl Diagnose for InvalidValue {
     fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Empty | Self::TooLong | Self::Control | Self::Space | Self::NotText => {
-                Diagnosis::new(ErrorKind::InvalidArgument)
-            }
+            Self::Empty
+            | Self::TooShort
+            | Self::TooLong
+            | Self::Control
+            | Self::Space
+            | Self::NotText => Diagnosis::new(ErrorKind::InvalidArgument),
         }
     }
 }

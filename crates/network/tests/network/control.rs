@@ -18,7 +18,7 @@ fn client(ended: &Ended) -> ControlClient {
 fn set(name: &str) -> ControlRequest {
     ControlRequest::Set {
         name: name.parse().unwrap(),
-        value: SecretValue::new("a value").unwrap(),
+        value: SecretValue::new("the value").unwrap(),
         expires_ms: None,
     }
 }

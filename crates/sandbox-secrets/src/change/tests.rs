@@ -19,7 +19,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let home = tempfile::tempdir().expect("a directory");
-        fs::write(home.path().join("key"), "first\n").expect("written");
+        fs::write(home.path().join("key"), "first-value\n").expect("written");
         let source = home.path().join("key");
         let filed = format!(
             "name=FILED,to=api.example.com,from=file:{}",
@@ -68,7 +68,7 @@ fn the_secrets_of_a_stopped_sandbox_are_listed_without_states() {
 #[test]
 fn a_stopped_sandbox_takes_another_source_and_no_value() {
     let mut fixture = Fixture::new();
-    let value = SecretValue::new("other").expect("a value");
+    let value = SecretValue::new("other-value").expect("a value");
     let given = NewValue::Given(value);
     for new in [NewValue::Recorded, given] {
         let refused = set(&mut fixture.sandbox, &name("FILED"), new);
@@ -87,11 +87,11 @@ fn a_stopped_sandbox_takes_another_source_and_no_value() {
 fn a_running_sandbox_gets_the_value_that_the_source_has_now() {
     let mut fixture = Fixture::new();
     let (_lock, requests) = fixture.run(|_| ControlAnswer::Done);
-    fs::write(fixture.home.path().join("key"), "second\n").expect("written");
+    fs::write(fixture.home.path().join("key"), "second-value\n").expect("written");
     set(&mut fixture.sandbox, &name("FILED"), NewValue::Recorded).expect("set");
-    let value = SecretValue::new("third").expect("a value");
+    let value = SecretValue::new("third-value").expect("a value");
     set(&mut fixture.sandbox, &name("GIVEN"), NewValue::Given(value)).expect("set");
-    for (secret, text) in [("FILED", "second"), ("GIVEN", "third")] {
+    for (secret, text) in [("FILED", "second-value"), ("GIVEN", "third-value")] {
         let request = requests.recv_timeout(TEST_TIMEOUT).expect("a request");
         let expected = ControlRequest::Set {
             name: name(secret),

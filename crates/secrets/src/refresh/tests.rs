@@ -112,7 +112,7 @@ fn each_new_value_is_sent_until_the_connection_closes() {
     let directory = tempfile::tempdir().unwrap();
     let count = directory.path().join("count");
     let command = format!(
-        "name=K,to=h.example,every=1s,from=cmd:echo x >> {0}; wc -l < {0}",
+        "name=K,to=h.example,every=1s,from=cmd:echo x >> {0}; printf 'count=%d' $(wc -l < {0})",
         count.display()
     );
     let mut left = 4;
@@ -125,7 +125,7 @@ fn each_new_value_is_sent_until_the_connection_closes() {
         }
     });
     let running = run(secrets(&[&command]), server.path.clone());
-    for expected in ["1", "2"] {
+    for expected in ["count=1", "count=2"] {
         let list = server.requests.recv_timeout(TEST_TIMEOUT);
         assert_eq!(list, Ok(ControlRequest::List));
         let set = server.requests.recv_timeout(TEST_TIMEOUT).unwrap();
@@ -159,7 +159,7 @@ fn a_failing_command_sends_nothing_and_is_run_again() {
             ValueState::Removed
         })
     });
-    let failing = secrets(&["name=K,to=h.example,every=1s,from=cmd:echo hunter2; false"]);
+    let failing = secrets(&["name=K,to=h.example,every=1s,from=cmd:echo hunter22; false"]);
     let (result, failures) = run(failing, server.path.clone()).join().unwrap();
     assert!(
         result.is_ok() && failures == 2,
@@ -208,7 +208,7 @@ fn a_connection_that_closes_ends_the_wait() {
 #[test]
 fn a_server_that_answers_wrongly_is_an_error() {
     let server = TestServer::start(|_| line(&ControlAnswer::Done));
-    let all = secrets(&["name=K,to=h.example,every=1s,from=cmd:echo x"]);
+    let all = secrets(&["name=K,to=h.example,every=1s,from=cmd:echo 12345678"]);
     let (result, _) = run(all, server.path.clone()).join().unwrap();
     assert!(matches!(result, Err(ControlError::Answer)), "{result:?}");
 }

@@ -59,12 +59,12 @@ fn with_causes(error: &ResolveError) -> String {
 fn a_variable_is_read() {
     let set = |value: &'static str| move |name: &str| (name == "V").then(|| OsString::from(value));
     assert_eq!(
-        resolved_with("env:V", &set("hunter2")),
-        Ok("hunter2".to_owned())
+        resolved_with("env:V", &set("hunter22")),
+        Ok("hunter22".to_owned())
     );
     assert_eq!(
-        resolved_with("env:V", &set("hunter2\r\n")),
-        Ok("hunter2".to_owned())
+        resolved_with("env:V", &set("hunter22\r\n")),
+        Ok("hunter22".to_owned())
     );
     let unset = resolved("env:V").unwrap_err();
     assert_eq!(unset, "cannot get the secret K: the variable V is not set");
@@ -73,9 +73,9 @@ fn a_variable_is_read() {
         empty,
         "cannot get the secret K from the variable V: the value is empty"
     );
-    let lines = resolved_with("env:V", &set("hunter2\nhunter2")).unwrap_err();
+    let lines = resolved_with("env:V", &set("hunter22\nhunter22")).unwrap_err();
     assert!(
-        lines.contains("more than one line") && !lines.contains("hunter2"),
+        lines.contains("more than one line") && !lines.contains("hunter22"),
         "{lines}"
     );
     let hint = resolve_one(&secret("env:MSB_A_VARIABLE_THAT_IS_NOT_SET"))
@@ -99,27 +99,28 @@ fn a_file_is_read() {
     );
     assert!(missing.contains(&path.display().to_string()), "{missing}");
     for (content, expected) in [
-        ("hunter2", Ok("hunter2")),
-        ("hunter2\n", Ok("hunter2")),
-        ("hunter2\r\n", Ok("hunter2")),
+        ("hunter22", Ok("hunter22")),
+        ("hunter22\n", Ok("hunter22")),
+        ("hunter22\r\n", Ok("hunter22")),
         ("", Err("the value is empty")),
         ("\n", Err("the value is empty")),
-        ("hunter2\n\n", Err("more than one line")),
-        (" hunter2", Err("begins or ends with a space")),
+        ("hunter22\n\n", Err("more than one line")),
+        (" hunter22", Err("begins or ends with a space")),
+        ("1234567\n", Err("fewer than 8 bytes")),
     ] {
         fs::write(&path, content).unwrap();
         match (resolved(&from), expected) {
             (Ok(value), Ok(expected)) => assert_eq!(value, expected),
             (Err(error), Err(expected)) => {
                 assert!(
-                    error.contains(expected) && !error.contains("hunter2"),
+                    error.contains(expected) && !error.contains("hunter22"),
                     "{error}"
                 );
             }
             (got, expected) => panic!("{content:?}: {got:?}, expected {expected:?}"),
         }
     }
-    fs::write(&path, b"hunter2\xff").unwrap();
+    fs::write(&path, b"hunter22\xff").unwrap();
     let error = resolved(&from).unwrap_err();
     assert!(error.contains("is not UTF-8"), "{error}");
     let directory_itself = format!("file:{}", directory.path().display());
@@ -151,12 +152,12 @@ fn a_file_of_any_length_is_read_up_to_the_limit() {
 #[test]
 fn a_home_directory_is_that_of_the_environment() {
     let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("k"), "hunter2\n").unwrap();
+    fs::write(directory.path().join("k"), "hunter22\n").unwrap();
     let home = directory.path().as_os_str().to_owned();
     let variable = move |name: &str| (name == "HOME").then(|| home.clone());
     assert_eq!(
         resolved_with("file:~/k", &variable),
-        Ok("hunter2".to_owned())
+        Ok("hunter22".to_owned())
     );
     let unset = resolved("file:~/k").unwrap_err();
     assert_eq!(
@@ -187,28 +188,31 @@ fn a_pipe_is_read_when_it_is_written() {
 
     let writer = thread::spawn(move || {
         let mut pipe = fs::OpenOptions::new().write(true).open(&path).unwrap();
-        pipe.write_all(b"hunter2\n").unwrap();
+        pipe.write_all(b"hunter22\n").unwrap();
     });
-    assert_eq!(resolved(&from), Ok("hunter2".to_owned()));
+    assert_eq!(resolved(&from), Ok("hunter22".to_owned()));
     writer.join().unwrap();
 }
 
 #[test]
 fn the_output_of_a_command_is_read() {
-    assert_eq!(resolved("cmd:echo hunter2"), Ok("hunter2".to_owned()));
+    assert_eq!(resolved("cmd:echo hunter22"), Ok("hunter22".to_owned()));
     assert_eq!(
-        resolved("cmd:printf hunter2; echo other >&2"),
-        Ok("hunter2".to_owned())
+        resolved("cmd:printf hunter22; echo other >&2"),
+        Ok("hunter22".to_owned())
     );
-    assert_eq!(resolved("cmd:cat; echo hunter2"), Ok("hunter2".to_owned()));
-    let closed = "cmd:printf hunter2; exec >&-; sleep 0.1";
-    assert_eq!(resolved(closed), Ok("hunter2".to_owned()));
+    assert_eq!(
+        resolved("cmd:cat; echo hunter22"),
+        Ok("hunter22".to_owned())
+    );
+    let closed = "cmd:printf hunter22; exec >&-; sleep 0.1";
+    assert_eq!(resolved(closed), Ok("hunter22".to_owned()));
 }
 
 #[test]
 fn a_command_that_fails_is_named() {
     for (command, expected) in [
-        ("echo hunter2; exit 3", "it failed with exit status: 3"),
+        ("echo hunter22; exit 3", "it failed with exit status: 3"),
         ("kill -9 $$", "it failed with signal: 9"),
         (
             "msb-a-program-that-does-not-exist",
@@ -218,7 +222,7 @@ fn a_command_that_fails_is_named() {
         ("echo; echo", "more than one line"),
         ("printf '\\377'", "is not UTF-8"),
         ("cat /dev/zero", "it printed more than 8192 bytes"),
-        ("yes hunter2", "it printed more than 8192 bytes"),
+        ("yes hunter22", "it printed more than 8192 bytes"),
     ] {
         let error = resolved(&format!("cmd:{command}")).unwrap_err();
         assert!(
@@ -227,7 +231,7 @@ fn a_command_that_fails_is_named() {
         );
         let (_, cause) = error.split_once("': ").unwrap();
         assert!(cause.contains(expected), "{command}: {error}");
-        assert!(!cause.contains("hunter2"), "{error}");
+        assert!(!cause.contains("hunter22"), "{error}");
     }
 }
 
@@ -248,8 +252,8 @@ fn a_command_that_does_not_end_is_killed_with_its_group() {
 
 #[test]
 fn what_a_command_leaves_behind_is_killed() {
-    let pid = resolved("cmd:sleep 1000 & echo $!").unwrap();
-    wait_for_end(&pid);
+    let shown = resolved("cmd:sleep 1000 & echo process=$!").unwrap();
+    wait_for_end(shown.strip_prefix("process=").unwrap());
 }
 
 /// Waits until a process has ended, whether or not its new parent has reaped it.
@@ -282,10 +286,10 @@ fn a_given_value_is_taken_or_missing() {
         "cannot get the secret K: its value was given by a program and is not stored"
     );
     assert!(error.diagnosis().advice().is_some());
-    given.value = Some(SecretValue::new("hunter2").unwrap());
+    given.value = Some(SecretValue::new("hunter22").unwrap());
     let all = resolve(&[given]).unwrap();
-    assert_eq!(all[0].value.expose(), "hunter2");
-    assert!(!format!("{all:?}").contains("hunter2"));
+    assert_eq!(all[0].value.expose(), "hunter22");
+    assert!(!format!("{all:?}").contains("hunter22"));
 }
 
 #[test]
@@ -294,6 +298,6 @@ fn the_first_secret_without_a_value_is_the_error() {
     second.name = "L".parse().unwrap();
     let mut third = secret("given");
     third.name = "M".parse().unwrap();
-    let error = resolve(&[secret("cmd:echo 1"), second, third]).unwrap_err();
+    let error = resolve(&[secret("cmd:echo 12345678"), second, third]).unwrap_err();
     assert!(error.to_string().contains("secret L"), "{error}");
 }

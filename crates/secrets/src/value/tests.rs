@@ -5,12 +5,18 @@ use super::*;
 use crate::{ControlRequest, ResolvedSecret, Secret};
 
 /// A value whose parts no other text of this crate has.
-const CANARY: &str = "hunter2-hunter2";
+const CANARY: &str = "hunter22-hunter22";
 
 #[test]
 fn values_are_one_line_of_text() {
     let longest = "a".repeat(VALUE_MAX_BYTES);
-    for text in ["a", "sk-ant-0123", "a b", "é", "\"\\", &longest] {
+    for text in [
+        "sk-ant-0123",
+        "ab cd ef",
+        "éééé",
+        "\"\\\"\\\"\\\"\\",
+        &longest,
+    ] {
         assert_eq!(SecretValue::new(text).unwrap().expose(), text);
     }
     let too_long = "a".repeat(VALUE_MAX_BYTES + 1);
@@ -25,6 +31,9 @@ fn values_are_one_line_of_text() {
         (" a", InvalidValue::Space),
         ("a ", InvalidValue::Space),
         (too_long.as_str(), InvalidValue::TooLong),
+        ("a", InvalidValue::TooShort),
+        ("1234567", InvalidValue::TooShort),
+        ("ééé", InvalidValue::TooShort),
     ] {
         assert_eq!(
             SecretValue::new(text).map(|_| ()),
@@ -37,10 +46,11 @@ fn values_are_one_line_of_text() {
 #[test]
 fn values_are_compared_whole() {
     let value = |text: &str| SecretValue::new(text).unwrap();
-    assert_eq!(value("abc"), value("abc"));
-    assert_eq!(value("abc"), value("abc").clone());
-    for other in ["abd", "ab", "abcd", "xbc"] {
-        assert_ne!(value("abc"), value(other));
+    let one = value("abcdefghi");
+    assert_eq!(one, value("abcdefghi"));
+    assert_eq!(one, one.clone());
+    for other in ["abcdefghx", "abcdefgh", "abcdefghij", "xbcdefghi"] {
+        assert_ne!(one, value(other));
     }
 }
 
@@ -75,7 +85,7 @@ fn nothing_that_holds_a_value_shows_it() {
         format!("{resolved:?} {request:?} {request:#?}"),
     ];
     for text in shown {
-        assert!(!text.contains("hunter2"), "{text}");
+        assert!(!text.contains("hunter22"), "{text}");
     }
     assert_eq!(format!("{value:?}"), "…");
 }
@@ -84,8 +94,8 @@ fn nothing_that_holds_a_value_shows_it() {
 fn an_error_of_a_parser_does_not_show_the_value() {
     let object =
         |value: &str| format!("{{\"name\":\"K\",\"to\":[\"h.example\"],\"value\":{value}}}");
-    let read: Secret = serde_json::from_str(&object("\"hunter2\"")).unwrap();
-    assert_eq!(read.value.unwrap().expose(), "hunter2");
+    let read: Secret = serde_json::from_str(&object("\"hunter22\"")).unwrap();
+    assert_eq!(read.value.unwrap().expose(), "hunter22");
     for value in [
         "1234567",
         "-1234567",
@@ -120,7 +130,7 @@ fn an_error_of_a_parser_does_not_show_the_value() {
 proptest! {
     #[test]
     fn no_text_panics_and_each_is_kept_or_refused(text in "(\\PC|[\n\r\t\0 ]){0,40}") {
-        let is_valid = !text.is_empty() && !text.chars().any(char::is_control) && text.trim_matches(' ') == text;
+        let is_valid = text.len() >= VALUE_MIN_BYTES && !text.chars().any(char::is_control) && text.trim_matches(' ') == text;
         let value = SecretValue::new(text.clone());
         prop_assert_eq!(value.is_ok(), is_valid);
         if let Ok(value) = value {

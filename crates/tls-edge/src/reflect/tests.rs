@@ -76,7 +76,7 @@ fn body(value: &str) -> impl Strategy<Value = Vec<u8>> + use<> {
 proptest! {
     #[test]
     fn a_value_is_found_wherever_the_body_is_split(
-        (value, other, text) in ("[ab%/]{1,9}", "[ab]{1,5}").prop_flat_map(|(value, other)| {
+        (value, other, text) in ("[ab%/]{8,12}", "[ab]{8,9}").prop_flat_map(|(value, other)| {
             let text = body(&value);
             (Just(value), Just(other), text)
         }),
@@ -98,7 +98,7 @@ proptest! {
 
     #[test]
     fn only_the_begin_of_a_needle_is_held_back(
-        (value, text) in "[ab%/]{1,9}".prop_flat_map(|value| {
+        (value, text) in "[ab%/]{8,12}".prop_flat_map(|value| {
             let text = body(&value);
             (Just(value), text)
         }),
@@ -160,7 +160,7 @@ fn percent_encoded(value: &str, left: &str, digits: &str) -> String {
 
 #[test]
 fn a_body_without_a_value_is_passed_on_at_once() {
-    let mut scan = Scan::new(&[held("K", "abcd")]);
+    let mut scan = Scan::new(&[held("K", "abcdefgh")]);
     let event = Bytes::from_static(b"data: 1\n\n");
     let passed = scan.feed(&event).unwrap();
     assert_eq!(passed, event);
@@ -168,8 +168,8 @@ fn a_body_without_a_value_is_passed_on_at_once() {
     assert_eq!(passed.as_ptr(), event.as_ptr());
     assert_eq!(scan.feed(&Bytes::from_static(b"xabc")).unwrap(), "x");
     assert_eq!(scan.feed(&Bytes::from_static(b"x")).unwrap(), "abcx");
-    assert_eq!(scan.feed(&Bytes::from_static(b"ab")).unwrap(), "");
-    assert_eq!(scan.finish(), "ab");
+    assert_eq!(scan.feed(&Bytes::from_static(b"abc")).unwrap(), "");
+    assert_eq!(scan.finish(), "abc");
     assert!(scan.finish().is_empty());
 }
 
@@ -226,7 +226,7 @@ fn watched_values_are_bounded() {
 
 #[test]
 fn debug_output_shows_no_value() {
-    let mut scan = Scan::new(&[held("K", "abcdef")]);
+    let mut scan = Scan::new(&[held("K", "abcdefgh")]);
     scan.feed(&Bytes::from_static(b"abcde")).unwrap();
     let shown = format!("{scan:?}");
     assert!(!shown.contains("abc") && !shown.contains("97"), "{shown}");

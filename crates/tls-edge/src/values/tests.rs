@@ -9,19 +9,23 @@ fn state(values: &Values) -> ValueState {
 async fn a_value_is_held_until_it_is_replaced() {
     let values = Values::new([name("K")]);
     assert_eq!(state(&values), ValueState::Missing);
-    values.set(&name("K"), value("one"), None).unwrap();
+    values.set(&name("K"), value("value-one"), None).unwrap();
     assert_eq!(state(&values), ValueState::Held);
     let first = values.wait(&name("K")).await.unwrap();
     values
         .clone()
-        .set(&name("K"), value("two"), Some(Duration::from_secs(3_600)))
+        .set(
+            &name("K"),
+            value("value-two"),
+            Some(Duration::from_secs(3_600)),
+        )
         .unwrap();
     let second = values.wait(&name("K")).await.unwrap();
     assert_eq!(
         (first.value.expose(), second.value.expose()),
-        ("one", "two")
+        ("value-one", "value-two")
     );
-    assert!(!format!("{values:?}").contains("two"));
+    assert!(!format!("{values:?}").contains("value-two"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -33,12 +37,12 @@ async fn a_request_waits_for_a_value() {
     });
     tokio::task::yield_now().await;
     // Another secret's value does not end it.
-    values.set(&name("L"), value("other"), None).unwrap();
+    values.set(&name("L"), value("other-value"), None).unwrap();
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished());
-    values.set(&name("K"), value("one"), None).unwrap();
+    values.set(&name("K"), value("value-one"), None).unwrap();
     let held = waiting.await.unwrap().unwrap();
-    assert_eq!(held.value.expose(), "one");
+    assert_eq!(held.value.expose(), "value-one");
 }
 
 #[tokio::test(start_paused = true)]
@@ -50,7 +54,7 @@ async fn a_request_waits_only_so_long() {
     assert!(begin.elapsed() >= WAIT);
 
     values
-        .set(&name("K"), value("one"), Some(Duration::ZERO))
+        .set(&name("K"), value("value-one"), Some(Duration::ZERO))
         .unwrap();
     assert_eq!(state(&values), ValueState::Expired);
     let expired = values.wait(&name("K")).await.unwrap_err();
@@ -82,7 +86,7 @@ fn other_names_are_refused() {
     let values = Values::new([name("K")]);
     let refused = NoSuchSecret { name: name("L") };
     assert_eq!(
-        values.set(&name("L"), value("one"), None),
+        values.set(&name("L"), value("value-one"), None),
         Err(refused.clone())
     );
     assert_eq!(values.remove(&name("L")), Err(refused));
