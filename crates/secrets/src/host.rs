@@ -12,6 +12,8 @@ mod tests;
 /// The longest name in text, and the longest label, in bytes (RFC 1035, section 2.3.4).
 const NAME_MAX_BYTES: usize = 253;
 const LABEL_MAX_BYTES: usize = 63;
+/// The name of the host in a sandbox, where a file has its address (`host_files.rs` in the agent).
+const OWN_NAME: &str = "host.msb.internal";
 
 /// The name of a host: labels of lower-case letters, digits and hyphens, without a trailing dot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,6 +50,16 @@ pub enum InvalidHost {
     /// The text has letters that are not in ASCII.
     #[error("'{}' is not in ASCII: write the name in the form that begins with xn--", shown(.text))]
     International {
+        /// The refused text.
+        text: String,
+    },
+    /// The pattern matches the name of this host, whose address no resolver tells the sandbox.
+    #[error(
+        "'{}' is this host, whose address a sandbox knows without a resolver, so that its connections there are not \
+         looked into: write a name that resolvers know, such as one for an address of this host",
+        shown(.text)
+    )]
+    Own {
         /// The refused text.
         text: String,
     },
@@ -136,16 +148,19 @@ impl FromStr for HostPattern {
         if matches!(text, "*" | "*.") {
             return Err(InvalidHost::Everything);
         }
-        let Some(below) = text.strip_prefix("*.") else {
-            return text.parse().map(Self::Exact);
+        let refused = || text.to_owned();
+        let pattern = match text.strip_prefix("*.") {
+            None => Self::Exact(text.parse()?),
+            Some(below) => Self::Below(below.parse()?),
         };
-        let below: HostName = below.parse()?;
-        if below.0.contains('.') {
-            Ok(Self::Below(below))
-        } else {
-            Err(InvalidHost::TopLevel {
-                text: text.to_owned(),
-            })
+        match &pattern {
+            Self::Below(below) if !below.0.contains('.') => {
+                Err(InvalidHost::TopLevel { text: refused() })
+            }
+            // A connection to an address that was resolved for no name is passed on: the host would get placeholders,
+            // and no rule for requests would hold.
+            _ if pattern.matches(OWN_NAME) => Err(InvalidHost::Own { text: refused() }),
+            _ => Ok(pattern),
         }
     }
 }
@@ -186,6 +201,7 @@ impl Diagnose for InvalidHost {
             | Self::TopLevel { .. }
             | Self::Address { .. }
             | Self::International { .. }
+            | Self::Own { .. }
             | Self::Form { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
         }
     }

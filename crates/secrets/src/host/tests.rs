@@ -69,6 +69,22 @@ fn texts_that_are_no_hosts_say_why() {
 }
 
 #[test]
+fn the_name_of_this_host_in_a_sandbox_is_refused_with_a_remedy() {
+    for text in ["host.msb.internal", "HOST.msb.internal.", "*.msb.internal"] {
+        let error = text.parse::<HostPattern>().expect_err(text);
+        assert!(matches!(error, InvalidHost::Own { .. }), "{error:?}");
+        assert!(
+            error
+                .to_string()
+                .contains("write a name that resolvers know")
+        );
+    }
+    for text in ["host.msb.example", "a.host.msb.internal", "msb.internal"] {
+        pattern(text);
+    }
+}
+
+#[test]
 fn an_exact_name_matches_itself() {
     let exact = pattern("api.example.com");
     assert!(exact.matches("api.example.com") && exact.matches("API.EXAMPLE.COM"));
