@@ -86,22 +86,23 @@ impl Control {
         let Ok(request) = ControlRequest::parse(line) else {
             return refused("the request is not one of this version of msb");
         };
-        let changed = match request {
+        let refusal = match request {
             ControlRequest::Set {
                 name,
                 value,
                 expires_ms,
             } => {
                 let lifetime = expires_ms.map(Duration::from_millis);
-                self.values.set(&name, value, lifetime)
+                let set = self.values.set(&name, value, lifetime);
+                set.err().map(|error| error.to_string())
             }
-            ControlRequest::Remove { name } => self.values.remove(&name),
+            ControlRequest::Remove { name } => {
+                let removed = self.values.remove(&name);
+                removed.err().map(|error| error.to_string())
+            }
             ControlRequest::List => return ControlAnswer::Secrets(self.values.list()),
         };
-        match changed {
-            Ok(()) => ControlAnswer::Done,
-            Err(error) => refused(&error.to_string()),
-        }
+        refusal.map_or(ControlAnswer::Done, |reason| refused(&reason))
     }
 }
 

@@ -11,6 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::ext::ReasonPhrase;
 use hyper::upgrade::OnUpgrade;
 use msb_secrets::SecretName;
+use tokio::time::Instant;
 
 use crate::body::{AnswerBody, RequestBody};
 use crate::check::{authority_of, check};
@@ -22,6 +23,7 @@ use crate::refusal::{DeniedRequest, Refusal};
 use crate::settings::Admission;
 use crate::upgrade::{Changed, has_token, wanted_protocols};
 use crate::upstream::{BrokenOff, Failure, Upstream};
+use crate::values::WAIT;
 
 /// The requests of one connection and their answers.
 pub(crate) struct Exchange {
@@ -162,8 +164,9 @@ impl Exchange {
     ) -> Result<Vec<SecretName>, Refusal> {
         let destination = &self.terms.destination;
         let mut values = BTreeMap::new();
+        let deadline = Instant::now() + WAIT;
         for name in destination.wanted(head) {
-            let value = self.terms.values.wait(&name).await;
+            let value = self.terms.values.wait(&name, deadline).await;
             values.insert(name, value.map_err(Refusal::NoValue)?);
         }
         let placed = destination.place(head, &values);

@@ -53,4 +53,4 @@ pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
 pub use roots::{NoRoots, Roots};
 pub use served::{Refused, Served};
 pub use settings::EdgeSettings;
-pub use values::{NoSuchSecret, NoValue, Values};
+pub use values::{NoSuchSecret, NoValue, NotSet, Values};

@@ -12,8 +12,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::reflect::Needle;
 
-/// The time that a request waits for a value.
-const WAIT: Duration = Duration::from_secs(10);
+/// The time that a request waits for all its values.
+pub(crate) const WAIT: Duration = Duration::from_secs(10);
 
 /// The values of the secrets of one sandbox. A clone is the same values.
 #[derive(Debug, Clone)]
@@ -98,36 +98,48 @@ impl Values {
     ///
     /// # Errors
     ///
-    /// Fails if the sandbox has no secret of this name.
+    /// Fails if the sandbox has no secret of this name, or had one: a command that was running when the secret was
+    /// removed prints a value, which must not bring it back.
     pub fn set(
         &self,
         name: &SecretName,
         value: SecretValue,
         lifetime: Option<Duration>,
-    ) -> Result<(), NoSuchSecret> {
+    ) -> Result<(), NotSet> {
         let until = lifetime.and_then(|lifetime| SystemTime::now().checked_add(lifetime));
         let value = Arc::new(HeldValue::new(name.clone(), value));
-        self.put(name, Slot::Held { value, until })
+        self.change(name, |slot| {
+            if matches!(slot, Slot::Absent(Absence::Removed)) {
+                return Err(NotSet::Removed { name: name.clone() });
+            }
+            *slot = Slot::Held { value, until };
+            Ok(())
+        })?
     }
 
-    /// Removes the value of a secret. Requests with its placeholder fail from then on, until a value is set.
+    /// Removes a secret. Requests with its placeholder fail from then on.
     ///
     /// # Errors
     ///
     /// Fails if the sandbox has no secret of this name.
     pub fn remove(&self, name: &SecretName) -> Result<(), NoSuchSecret> {
-        self.put(name, Slot::Absent(Absence::Removed))
+        self.change(name, |slot| *slot = Slot::Absent(Absence::Removed))
     }
 
-    fn put(&self, name: &SecretName, new: Slot) -> Result<(), NoSuchSecret> {
+    /// Changes the slot of a secret, and wakes the requests that wait for a value.
+    fn change<T>(
+        &self,
+        name: &SecretName,
+        change: impl FnOnce(&mut Slot) -> T,
+    ) -> Result<T, NoSuchSecret> {
         let mut slots = self.slots();
         let Some(slot) = slots.get_mut(name) else {
             return Err(NoSuchSecret { name: name.clone() });
         };
-        *slot = new;
+        let changed = change(slot);
         drop(slots);
         self.0.changed.notify_waiters();
-        Ok(())
+        Ok(changed)
     }
 
     /// Returns the state of each secret's value, in the order of their names.
@@ -149,13 +161,16 @@ impl Values {
         states.collect()
     }
 
-    /// Returns the value of a secret. Waits at most 10 s for one that is missing or has expired.
+    /// Returns the value of a secret. Waits until `deadline` for one that is missing or has expired.
     ///
     /// # Errors
     ///
     /// Fails if no value has come in this time, and at once if the value was removed.
-    pub(crate) async fn wait(&self, name: &SecretName) -> Result<Arc<HeldValue>, NoValue> {
-        let deadline = Instant::now() + WAIT;
+    pub(crate) async fn wait(
+        &self,
+        name: &SecretName,
+        deadline: Instant,
+    ) -> Result<Arc<HeldValue>, NoValue> {
         loop {
             // Listens before it looks: a value that is set in between is not missed.
             let mut changed = std::pin::pin!(self.0.changed.notified());
@@ -196,6 +211,20 @@ pub struct NoSuchSecret {
     pub name: SecretName,
 }
 
+/// A value cannot be set.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotSet {
+    /// The sandbox has no such secret.
+    #[error(transparent)]
+    NoSuchSecret(#[from] NoSuchSecret),
+    /// The secret was removed from the sandbox.
+    #[error("secret {name} was removed from the sandbox")]
+    Removed {
+        /// The name of the secret.
+        name: SecretName,
+    },
+}
+
 /// A reason why a request cannot have a secret's value.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NoValue {
@@ -211,8 +240,8 @@ pub enum NoValue {
         /// The name of the secret.
         name: SecretName,
     },
-    /// The value was removed.
-    #[error("the value of secret {name} was removed, set another one with msb secret set")]
+    /// The secret was removed.
+    #[error("secret {name} was removed from the sandbox with msb secret rm")]
     Removed {
         /// The name of the secret.
         name: SecretName,
@@ -222,6 +251,17 @@ pub enum NoValue {
 impl Diagnose for NoSuchSecret {
     fn diagnosis(&self) -> Diagnosis {
         Diagnosis::new(ErrorKind::NotFound).detail("secret", self.name.to_string())
+    }
+}
+
+impl Diagnose for NotSet {
+    fn diagnosis(&self) -> Diagnosis {
+        match self {
+            Self::NoSuchSecret(source) => source.diagnosis(),
+            Self::Removed { name } => {
+                Diagnosis::new(ErrorKind::NotFound).detail("secret", name.to_string())
+            }
+        }
     }
 }
 

@@ -44,8 +44,16 @@ fn values_are_set_listed_and_removed() {
     ] {
         assert_eq!(client.send(request).unwrap(), answer);
     }
-    let refused = client.send(set("OTHER")).unwrap();
-    assert!(matches!(refused, ControlAnswer::Refused { .. }));
+    // A command that was running meanwhile must not bring a removed secret back.
+    for name in ["OTHER", "KEY"] {
+        let refused = client.send(set(name)).unwrap();
+        let ControlAnswer::Refused { message } = refused else {
+            panic!("{refused:?}");
+        };
+        assert!(message.contains(name), "{message}");
+    }
+    let listed_last = client.send(ControlRequest::List).unwrap();
+    assert_eq!(listed_last, listed(ValueState::Removed));
     ended.host.end();
 }
 

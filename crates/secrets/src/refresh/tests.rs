@@ -192,6 +192,32 @@ fn a_removed_value_does_not_come_back() {
 }
 
 #[test]
+fn a_secret_that_is_removed_while_its_command_runs_is_not_read_again() {
+    let mut is_removed = false;
+    let server = TestServer::start(move |request| match request {
+        ControlRequest::List if is_removed => states(ValueState::Removed),
+        ControlRequest::List => states(ValueState::Held),
+        _ => {
+            is_removed = true;
+            let message = "secret K was removed from the sandbox".to_owned();
+            line(&ControlAnswer::Refused { message })
+        }
+    });
+    let all = secrets(&["name=K,to=h.example,every=1s,from=cmd:echo hunter22"]);
+    let (result, failures) = run(all, server.path.clone()).join().unwrap();
+    assert!(result.is_ok() && failures == 0, "{result:?}");
+    let requests: Vec<_> = server.requests.iter().collect();
+    let [
+        ControlRequest::List,
+        ControlRequest::Set { .. },
+        ControlRequest::List,
+    ] = &requests[..]
+    else {
+        panic!("{requests:?}");
+    };
+}
+
+#[test]
 fn a_connection_that_closes_ends_the_wait() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("secrets.sock");
