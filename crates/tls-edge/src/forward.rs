@@ -117,6 +117,9 @@ impl Exchange {
         let guest = head.extensions.remove::<OnUpgrade>();
         let protocols = wanted_protocols(&head.headers).filter(|_| guest.is_some());
         headers::clean_request(&mut head.headers);
+        if self.terms.destination.is_narrow() {
+            headers::remove_overrides(&mut head.headers);
+        }
         let secrets = self.place(&mut head, record).await?;
         self.address(&mut head, is_h2)?;
         headers::set_length(&mut head.headers, body.size_hint().exact(), is_h2);

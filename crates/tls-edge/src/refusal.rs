@@ -137,11 +137,12 @@ impl Refusal {
             Self::Unanswered => format!("{authority} closed the connection without an answer"),
             Self::Malformed => format!("{authority} sent an answer that is not valid HTTP"),
             Self::Encoded(secret) => format!(
-                "{authority} compressed its answer although it was asked not to, \
-                 so that it cannot be searched for the value of secret {secret}"
+                "{authority} has carried the request out, and encoded its answer although it was asked not to: \
+                 the answer cannot be searched for the value of secret {secret} and is withheld"
             ),
             Self::Reflected(secret) => format!(
-                "the answer of {authority} holds the value of secret {secret} and is withheld"
+                "{authority} has carried the request out, and its answer holds the value of secret {secret} \
+                 and is withheld"
             ),
         }
     }

@@ -101,6 +101,13 @@ impl Destination {
             Ok(_) => Admission::Denied,
         }
     }
+
+    /// Returns true if rules, or the destinations of a secret, admit some methods or paths only.
+    pub(crate) fn is_narrow(&self) -> bool {
+        let of_secrets = self.secrets.iter().flat_map(|secret| &secret.to);
+        let mut all = self.requests.iter().chain(of_secrets);
+        all.any(|to| to.path.is_some() || !to.methods.is_empty())
+    }
 }
 
 /// The decision of the rules about a request.

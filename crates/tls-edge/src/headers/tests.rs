@@ -79,24 +79,69 @@ fn a_body_of_unknown_length_is_chunked_in_http_1() {
 #[test]
 fn an_answer_is_asked_for_in_plain_text() {
     let mut request = map(&[
+        ("accept", "text/html"),
         ("accept-encoding", "gzip"),
         ("accept-encoding", "br"),
+        ("accept-charset", "utf-16"),
+        ("a-im", "gzip"),
+        ("grpc-accept-encoding", "gzip, identity"),
+        ("connect-accept-encoding", "gzip"),
         ("sec-websocket-extensions", "permessage-deflate"),
     ]);
     ask_for_plain(&mut request);
-    assert_eq!(names(&request), ["accept-encoding"]);
-    assert_eq!(request.get_all(ACCEPT_ENCODING).iter().count(), 1);
+    assert_eq!(names(&request), ["accept", "accept-encoding"]);
+    let encodings: Vec<_> = request.get_all(ACCEPT_ENCODING).iter().collect();
+    assert_eq!(encodings, ["identity"]);
 }
 
 #[test]
-fn a_coding_other_than_identity_is_an_encoded_answer() {
+fn an_answer_is_asked_for_as_a_whole() {
+    let mut request = map(&[
+        ("range", "bytes=0-9,10-19"),
+        ("if-range", "\"x\""),
+        ("if-none-match", "\"x\""),
+    ]);
+    ask_for_plain(&mut request);
+    assert_eq!(names(&request), ["accept-encoding", "if-none-match"]);
+}
+
+#[test]
+fn no_header_makes_another_request_of_one() {
+    let mut request = map(&[
+        ("x-original-url", "/admin"),
+        ("x-rewrite-url", "/admin"),
+        ("x-http-method", "DELETE"),
+        ("x-http-method-override", "DELETE"),
+        ("x-method-override", "DELETE"),
+        ("x-forwarded-for", "192.0.2.1"),
+    ]);
+    remove_overrides(&mut request);
+    assert_eq!(names(&request), ["x-forwarded-for"]);
+}
+
+#[test]
+fn a_coding_that_hides_a_value_is_an_encoded_answer() {
     assert!(!is_encoded(&map(&[])));
-    assert!(!is_encoded(&map(&[("content-encoding", "Identity")])));
-    for coding in ["gzip", "identity, br", "", "aws-chunked"] {
-        assert!(
-            is_encoded(&map(&[("content-encoding", coding)])),
-            "{coding}"
-        );
+    for coding in [
+        "Identity",
+        "",
+        " , identity",
+        "aws-chunked",
+        "UTF-8",
+        "utf8",
+        "binary",
+        "none",
+    ] {
+        let answer = map(&[("content-encoding", coding)]);
+        assert!(!is_encoded(&answer), "{coding}");
+    }
+    for coding in ["gzip", "identity, br", "aws-chunked,gzip", "utf-16", "x"] {
+        let answer = map(&[("content-encoding", coding)]);
+        assert!(is_encoded(&answer), "{coding}");
+    }
+    for name in ["grpc-encoding", "connect-content-encoding", "im"] {
+        assert!(is_encoded(&map(&[(name, "gzip")])), "{name}");
+        assert!(!is_encoded(&map(&[(name, "identity")])), "{name}");
     }
     let two = map(&[("content-encoding", "identity"), ("content-encoding", "x")]);
     assert!(is_encoded(&two));

@@ -74,6 +74,20 @@ fn rules_close_a_host_to_other_requests() {
 }
 
 #[test]
+fn a_destination_is_narrow_if_a_method_or_a_path_is_named() {
+    let is_narrow = |secrets: &[&str], requests: &[&str]| {
+        let all = destinations(secrets, requests);
+        all.of("a.example", 443).unwrap().is_narrow()
+    };
+    assert!(!is_narrow(&["A@a.example", "B@b.example/v1/*"], &[]));
+    assert!(!is_narrow(&[], &["https://a.example"]));
+    assert!(is_narrow(&["A@a.example/v1/*"], &[]));
+    assert!(is_narrow(&["A@a.example:GET"], &[]));
+    assert!(is_narrow(&["A@a.example"], &["https://a.example/v1/*"]));
+    assert!(is_narrow(&[], &["https://a.example:POST"]));
+}
+
+#[test]
 fn a_secret_is_for_the_requests_of_its_destination() {
     let all = destinations(&["A@a.example/v1/*:GET", "B@a.example"], &[]);
     let a = all.of("a.example", 443).unwrap();

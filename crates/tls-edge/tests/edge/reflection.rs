@@ -202,7 +202,9 @@ async fn an_answer_that_was_compressed_unasked_is_withheld() {
         let answer = guest.get("/", &headers).await.unwrap();
         assert_eq!(answer.status(), 502);
         assert_eq!(answer.headers()["x-msb-refused"], "secret.encoded");
-        assert!(!guest::text(answer).await.contains("compressed"));
+        let text = guest::text(answer).await;
+        assert!(text.contains("has carried the request out"), "{text}");
+        assert!(!text.contains("compressed"), "{text}");
         guest.close().await;
     }
     let encoded = lab.log.all().into_iter().filter(|event| {
@@ -214,6 +216,59 @@ async fn an_answer_that_was_compressed_unasked_is_withheld() {
             }
     });
     assert_eq!(encoded.count(), 2);
+}
+
+#[tokio::test]
+async fn messages_that_were_compressed_unasked_are_withheld() {
+    let lab = Lab::new(handler(|request| async move {
+        assert!(!request.headers().contains_key("grpc-accept-encoding"));
+        let answer = Response::builder().header("grpc-encoding", "gzip");
+        answer.body(full("compressed")).unwrap()
+    }))
+    .await;
+    let guest = lab.http2().await;
+    let credential = format!("Bearer {}", lab.token);
+    let headers = [
+        ("authorization", &*credential),
+        ("grpc-accept-encoding", "gzip"),
+    ];
+    let answer = guest.get("/", &headers).await.unwrap();
+    assert_eq!(answer.headers()["x-msb-refused"], "secret.encoded");
+    let is_it = |event: &EdgeEvent| matches!(event, EdgeEvent::SecretEncoded { .. });
+    assert_eq!(lab.log.all().into_iter().filter(is_it).count(), 1);
+}
+
+#[tokio::test]
+async fn a_guest_cannot_ask_for_a_value_in_parts() {
+    let lab = Lab::new(handler(|request| async move {
+        // The bytes of the echo that the request names.
+        let echo = format!("credential: {}", credential(&request));
+        let range = request.headers().get("range");
+        let bounds = range.and_then(|range| range.to_str().ok()?.strip_prefix("bytes="));
+        let Some((begin, end)) = bounds.and_then(|bounds| bounds.split_once('-')) else {
+            return Response::new(full(echo));
+        };
+        let (begin, end): (usize, usize) = (begin.parse().unwrap(), end.parse().unwrap());
+        let part = echo.as_bytes()[begin..=end].to_vec();
+        Response::builder().status(206).body(full(part)).unwrap()
+    }))
+    .await;
+    for guest in lab.guests().await {
+        let credential = format!("Bearer {}", lab.token);
+        let headers = [
+            ("authorization", &*credential),
+            ("range", "bytes=0-30"),
+            ("if-range", "\"tag\""),
+        ];
+        let (bytes, is_broken) = guest::bytes_of(guest.get("/echo", &headers).await).await;
+        assert!(is_broken && !holds_value(&bytes));
+        guest.closed().await;
+    }
+    for request in lab.upstream.seen() {
+        assert!(!request.headers.contains_key("range"));
+        assert!(!request.headers.contains_key("if-range"));
+    }
+    assert_eq!(lab.log.reflected(), 2);
 }
 
 #[tokio::test]

@@ -96,3 +96,28 @@ async fn a_value_is_placed_in_requests_of_its_path_only() {
     }
     assert_eq!(lab.upstream.seen().len(), 6);
 }
+
+#[tokio::test]
+async fn no_header_makes_another_request_of_one_that_a_rule_admits() {
+    let overrides = [
+        ("x-original-url", "/admin"),
+        ("x-rewrite-url", "/admin"),
+        ("x-http-method", "DELETE"),
+        ("x-http-method-override", "DELETE"),
+        ("x-method-override", "DELETE"),
+    ];
+    for (rule, is_narrow) in [("/v1/*:GET", true), ("", false)] {
+        let lab = lab(&[format!("https://{HOST}{rule}")]).await;
+        for guest in lab.guests().await {
+            let answer = guest.get("/v1/x", &overrides).await.unwrap();
+            assert_eq!(guest::text(answer).await, "ok");
+        }
+        for request in lab.upstream.seen() {
+            for (name, _) in overrides {
+                let is_gone = !request.headers.contains_key(name);
+                assert_eq!(is_gone, is_narrow, "{rule}: {name}");
+            }
+        }
+        assert_eq!(lab.upstream.seen().len(), 2);
+    }
+}
