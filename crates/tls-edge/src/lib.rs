@@ -14,8 +14,8 @@
 //! stand for, and an [`EdgeEvent`] tells of each request and of each value that was withheld.
 //!
 //! **Limits.** What a guest or a host sends is bounded in memory and in time. A value that a host returns in another
-//! form than as it is, in base64 or percent-encoded, reaches the guest, and so does what the host answers with its
-//! help.
+//! form than as it is, in base64, percent-encoded, or as JSON and HTML write it, reaches the guest, and so does what
+//! the host answers with its help.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]

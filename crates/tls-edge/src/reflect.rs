@@ -3,6 +3,7 @@
 //! Nothing here waits, reads or writes: an answer goes through [`Scan::feed`] in pieces, and what comes out may be
 //! passed on. Only bytes that could be the begin of a searched text are held back, once they are more than a few.
 
+mod forms;
 mod needle;
 
 use std::sync::Arc;
@@ -12,7 +13,8 @@ use http::HeaderMap;
 use msb_secrets::SecretName;
 use zeroize::Zeroizing;
 
-pub(crate) use self::needle::{Needle, url_encoded};
+pub(crate) use self::forms::url_encoded;
+pub(crate) use self::needle::Needle;
 use crate::values::HeldValue;
 
 /// The number of values that a connection's answers are searched for; the oldest are forgotten.

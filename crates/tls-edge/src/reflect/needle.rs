@@ -1,29 +1,20 @@
-//! The texts that an answer is searched for: a value, and its encoded forms.
+//! The search of one text in a body that comes in pieces.
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use memchr::memmem;
 use zeroize::Zeroizing;
 
-/// The shortest encoded form that is searched for: answers hold shorter ones by chance.
-const ENCODED_MIN: usize = 4;
+use super::forms::forms_of;
 
 /// The largest number of bytes of a needle's begin that are passed on.
 pub(super) const SHOWN_MAX: usize = 4;
-
-/// The characters besides letters, digits and `-._~` that encoders of URLs leave in place.
-const LEFT_BY_ENCODERS: [&[u8]; 3] = [b"", b"!'()*", b"/"];
-
-const UPPER: &[u8; 16] = b"0123456789ABCDEF";
-const LOWER: &[u8; 16] = b"0123456789abcdef";
 
 /// A text that an answer is searched for.
 pub(crate) struct Needle {
     bytes: Zeroizing<Vec<u8>>,
     /// For each prefix of the text, the length of the longest proper prefix of it that is also its suffix.
-    borders: Vec<u32>,
+    borders: Vec<u16>,
 }
 
 impl fmt::Debug for Needle {
@@ -33,16 +24,14 @@ impl fmt::Debug for Needle {
 }
 
 impl Needle {
-    /// Returns the texts that show a value: the value, its base64 at each offset, and its forms in URLs.
+    /// Returns the texts that show a value.
     pub(crate) fn all_of(value: &str) -> Vec<Self> {
-        let value = value.as_bytes();
-        let mut texts = vec![Zeroizing::new(value.to_vec())];
-        for text in base64_forms(value).into_iter().chain(url_forms(value)) {
-            if text.len() >= ENCODED_MIN && !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
-        texts.into_iter().map(Self::new).collect()
+        forms_of(value).into_iter().map(Self::new).collect()
+    }
+
+    /// Returns the memory that the needle takes, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.bytes.capacity() + self.borders.capacity() * size_of::<u16>()
     }
 
     fn new(bytes: Zeroizing<Vec<u8>>) -> Self {
@@ -58,14 +47,15 @@ impl Needle {
     }
 
     /// Returns the border of the prefix that ends with the byte at `end`. Those of shorter ones are known.
-    fn next_border(&self, end: usize) -> u32 {
+    fn next_border(&self, end: usize) -> u16 {
         let last = self.bytes.get(end);
         let mut length = self.border(end);
         while length > 0 && self.bytes.get(length) != last {
             length = self.border(length);
         }
         let grows = end > 0 && self.bytes.get(length) == last;
-        u32::try_from(length + usize::from(grows)).unwrap_or(u32::MAX)
+        // The longest value has fewer bytes than that in every form.
+        u16::try_from(length + usize::from(grows)).unwrap_or(u16::MAX)
     }
 
     /// Returns the border of the first `length` bytes.
@@ -73,8 +63,7 @@ impl Needle {
         length
             .checked_sub(1)
             .and_then(|last| self.borders.get(last))
-            .and_then(|border| usize::try_from(*border).ok())
-            .unwrap_or(0)
+            .map_or(0, |border| usize::from(*border))
     }
 
     /// Returns the text.
@@ -136,53 +125,4 @@ impl Needle {
         }
         Some(state)
     }
-}
-
-/// Returns the characters of base64 that a value alone decides, at each offset from a group of three bytes.
-fn base64_forms(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
-    let mut forms = Vec::new();
-    for offset in 0..3 {
-        let mut bytes = Zeroizing::new(vec![0_u8; offset]);
-        bytes.extend_from_slice(value);
-        // A character has 6 bits: those that it shares with a byte before or after the value are not the value's.
-        let first = (offset * 8).div_ceil(6);
-        let end = bytes.len() * 8 / 6;
-        for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
-            let text = Zeroizing::new(engine.encode(&*bytes).into_bytes());
-            let decided = text.iter().copied().take(end).skip(first);
-            forms.push(Zeroizing::new(decided.collect()));
-        }
-    }
-    forms
-}
-
-/// Returns the forms of a value in URLs, as encoders with different opinions write them.
-fn url_forms(value: &[u8]) -> Vec<Zeroizing<Vec<u8>>> {
-    let mut forms = Vec::new();
-    for left in LEFT_BY_ENCODERS {
-        for digits in [UPPER, LOWER] {
-            forms.push(encoded_but(left, digits, value));
-        }
-    }
-    forms
-}
-
-/// Returns a value as the value of a parameter of a query.
-pub(crate) fn url_encoded(value: &[u8]) -> Zeroizing<Vec<u8>> {
-    encoded_but(b"", UPPER, value)
-}
-
-/// Returns a value with `%` and two digits for each byte that is neither unreserved nor in `left`.
-fn encoded_but(left: &[u8], digits: &[u8; 16], value: &[u8]) -> Zeroizing<Vec<u8>> {
-    let digit = |value: u8| digits.get(usize::from(value)).copied().unwrap_or(b'0');
-    let mut text = Zeroizing::new(Vec::with_capacity(value.len() * 3));
-    for byte in value {
-        let is_unreserved = byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
-        if is_unreserved || left.contains(byte) {
-            text.push(*byte);
-        } else {
-            text.extend([b'%', digit(byte >> 4), digit(byte & 0xf)]);
-        }
-    }
-    text
 }

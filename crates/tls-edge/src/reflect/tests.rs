@@ -144,6 +144,83 @@ proptest! {
     }
 }
 
+/// Checks that a text is found, wherever it is split.
+fn assert_found(value: &str, text: &str) {
+    let values = [held("K", value)];
+    let body = format!("{{\"echo\": \"Bearer {text}\"}}").into_bytes();
+    for split in 0..=body.len() {
+        let (first, second) = body.split_at(split);
+        let pieces = [
+            Bytes::copy_from_slice(first),
+            Bytes::copy_from_slice(second),
+        ];
+        let (passed, is_found) = scan(&values, &pieces);
+        assert!(is_found, "{text}, split at {split}");
+        assert!(passed.len() < "{\"echo\": \"Bearer ".len() + text.len());
+    }
+}
+
+#[test]
+fn a_value_is_found_as_json_and_html_write_it() {
+    // No part of it is long enough to be found by itself.
+    let value = r#"k/1+b=2&c<3>d"e'f`gé"#;
+    for text in [
+        // What JSON demands, and Python.
+        r#"k/1+b=2&c<3>d\"e'f`gé"#,
+        r#"k/1+b=2&c<3>d\"e'f`g\u00e9"#,
+        // PHP.
+        r#"k\/1+b=2&c<3>d\"e'f`g\u00e9"#,
+        r"k\/1+b=2\u0026c\u003C3\u003Ed\u0022e\u0027f`g\u00e9",
+        // Gson, Go and System.Text.Json.
+        r#"k/1+b\u003d2\u0026c\u003c3\u003ed\"e\u0027f`gé"#,
+        r#"k/1+b=2\u0026c\u003c3\u003ed\"e'f`gé"#,
+        r"k/1\u002Bb=2\u0026c\u003C3\u003Ed\u0022e\u0027f\u0060g\u00E9",
+        // PHP, Ruby, Jinja, Django, Mustache, and Go's templates.
+        "k/1+b=2&amp;c&lt;3&gt;d&quot;e&#039;f`gé",
+        "k/1+b=2&amp;c&lt;3&gt;d&quot;e&#39;f`gé",
+        "k/1+b=2&amp;c&lt;3&gt;d&#34;e&#39;f`gé",
+        "k/1+b=2&amp;c&lt;3&gt;d&quot;e&#x27;f`gé",
+        "k&#x2F;1+b&#x3D;2&amp;c&lt;3&gt;d&quot;e&#39;f&#x60;gé",
+        "k/1&#43;b=2&amp;c&lt;3&gt;d&#34;e&#39;f`gé",
+    ] {
+        assert_found(value, text);
+    }
+    // In Basic, the base64 is what is written.
+    let value = "pass?>word";
+    assert_found(value, "dTpwYXNzPz53b3Jk");
+    assert_found("p?>?>?>?>?>", r"cD8+Pz4\/Pj8+Pz4");
+}
+
+#[test]
+fn a_long_run_of_a_value_is_found_whatever_is_around_it() {
+    let value = "abcd/0123456789abcdef+xyz==";
+    for text in [
+        r"abcd\/0123456789abcdef+xyz==",
+        r"abcd\x2f0123456789abcdef\x2bxyz\x3d\x3d",
+        "abcd&sol;0123456789abcdef&plus;xyz&equals;&equals;",
+        "0123456789abcdef",
+    ] {
+        assert_found(value, text);
+    }
+    let values = [held("K", value)];
+    for text in ["0123456789abcde", "abcd/", "+xyz=="] {
+        let (_, is_found) = scan(&values, &[Bytes::from_static(text.as_bytes())]);
+        assert!(!is_found, "{text}");
+    }
+}
+
+#[test]
+fn the_longest_value_takes_bounded_memory() {
+    let max = msb_secrets::VALUE_MAX_BYTES;
+    let runs = "0123456789abcdef/".repeat(max / 17);
+    for value in ["/".repeat(max), "é".repeat(max / 2), "k".repeat(max), runs] {
+        let value = held("K", &value);
+        let memory: usize = value.needles.iter().map(Needle::memory_bytes).sum();
+        assert!(memory < 1 << 20, "{memory}");
+        assert!(value.needles.len() < 40, "{}", value.needles.len());
+    }
+}
+
 /// Encodes a value as encoders of URLs do that leave some characters in place.
 fn percent_encoded(value: &str, left: &str, digits: &str) -> String {
     let encode = |letter: char| {
