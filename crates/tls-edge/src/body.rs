@@ -16,7 +16,8 @@ use thiserror::Error;
 
 use crate::connection::Control;
 use crate::record::Record;
-use crate::reflect::{Reflected, Scan, Watched};
+use crate::reflect::Reflected;
+use crate::watch::LiveScan;
 
 /// A frame of a body, or its end.
 type Polled<E> = Poll<Option<Result<Frame<Bytes>, E>>>;
@@ -76,8 +77,7 @@ enum Source {
 #[derive(Debug)]
 struct SearchedBody {
     incoming: Incoming,
-    scan: Scan,
-    watched: Watched,
+    scan: LiveScan,
     control: Arc<Control>,
     trailers: Option<HeaderMap>,
     has_ended: bool,
@@ -111,7 +111,7 @@ impl AnswerBody {
     /// Returns a body of the host's that ends, with its connection, before the last byte of a value.
     pub(crate) fn searched(
         incoming: Incoming,
-        watched: Watched,
+        scan: LiveScan,
         control: Arc<Control>,
         record: Arc<Record>,
     ) -> Self {
@@ -120,8 +120,7 @@ impl AnswerBody {
         }
         let source = Source::Searched(Box::new(SearchedBody {
             incoming,
-            scan: watched.scan(),
-            watched,
+            scan,
             control,
             trailers: None,
             has_ended: false,
@@ -214,7 +213,7 @@ impl SearchedBody {
         let Ok(trailers) = frame.into_trailers() else {
             return Ok(None);
         };
-        self.watched.headers(&trailers)?;
+        self.scan.trailers(&trailers)?;
         let Some(held) = data(self.scan.finish()) else {
             self.has_ended = true;
             return Ok(Some(Frame::trailers(trailers)));

@@ -24,6 +24,7 @@ use crate::settings::Admission;
 use crate::upgrade::{Changed, has_token, wanted_protocols};
 use crate::upstream::{BrokenOff, Failure, Upstream};
 use crate::values::WAIT;
+use crate::watch::Watch;
 
 /// The requests of one connection and their answers.
 pub(crate) struct Exchange {
@@ -33,8 +34,8 @@ pub(crate) struct Exchange {
     upstream: Upstream,
     control: Arc<Control>,
     reports: Reports,
-    /// The values of earlier requests: all later answers are searched for them.
-    watched: Mutex<Watched>,
+    /// The values that the answers are searched for; `None` if the host has no secrets.
+    watch: Option<Watch>,
     change: Mutex<Option<Changed>>,
     has_answered: AtomicBool,
 }
@@ -43,7 +44,8 @@ pub(crate) struct Exchange {
 struct Asked {
     guest: Option<OnUpgrade>,
     has_protocols: bool,
-    has_values: bool,
+    /// A secret whose value is in the request; `None` if none is.
+    secret: Option<SecretName>,
     is_h2: bool,
 }
 
@@ -85,11 +87,11 @@ impl Exchange {
     ) -> Self {
         Self {
             authority: authority_of(&terms.destination),
+            watch: Watch::new(&terms.values, &terms.destination),
             terms,
             upstream,
             control,
             reports,
-            watched: Mutex::default(),
             change: Mutex::default(),
             has_answered: AtomicBool::new(false),
         }
@@ -127,7 +129,7 @@ impl Exchange {
         if let Some(protocols) = protocols {
             headers::set_protocols(&mut head.headers, protocols);
         }
-        let has_values = !secrets.is_empty();
+        let secret = secrets.last().cloned();
         record.allow(secrets);
         self.control.await_change(has_protocols);
         let body = RequestBody::new(body, Arc::clone(record));
@@ -137,7 +139,7 @@ impl Exchange {
         let asked = Asked {
             guest,
             has_protocols,
-            has_values,
+            secret,
             is_h2,
         };
         self.accept(answer, asked, record)
@@ -178,9 +180,7 @@ impl Exchange {
         for misplaced in placed.misplaced {
             record.report_misplaced(misplaced.secret, misplaced.place);
         }
-        let mut watched = lock(&self.watched);
-        watched.add(&placed.values);
-        if !watched.is_empty() {
+        if self.watch.is_some() {
             headers::ask_for_plain(&mut head.headers);
         }
         Ok(secrets)
@@ -219,21 +219,21 @@ impl Exchange {
         if !is_change {
             self.control.await_change(false);
         }
-        let watched = lock(&self.watched).clone();
-        if let Err(found) = search(&head, &watched) {
+        if let Some(watch) = &self.watch
+            && let Err(found) = search(&head, &watch.now())
+        {
             record.report_reflected(found.secret.clone());
             return Err(Refusal::Reflected(found.secret).into());
         }
-        if asked.has_values
+        if let Some(secret) = &asked.secret
             && headers::is_encoded(&head.headers)
             && !body.is_end_stream()
-            && let Some(secret) = watched.last()
         {
             record.report_encoded(secret.clone());
             return Err(Refusal::Encoded(secret.clone()).into());
         }
         if is_change {
-            let answer = self.change(head, (asked, host), watched, record);
+            let answer = self.change(head, (asked, host), record);
             return answer.ok_or_else(|| Refusal::Malformed.into());
         }
         if !headers::is_plainly_transferred(&head.headers) {
@@ -251,10 +251,11 @@ impl Exchange {
         }
         head.version = version(asked.is_h2);
         let record = Arc::clone(record);
-        let body = if watched.is_empty() {
-            AnswerBody::host(body, record)
-        } else {
-            AnswerBody::searched(body, watched, Arc::clone(&self.control), record)
+        let body = match &self.watch {
+            None => AnswerBody::host(body, record),
+            Some(watch) => {
+                AnswerBody::searched(body, watch.scan(), Arc::clone(&self.control), record)
+            }
         };
         Ok(Response::from_parts(head, body))
     }
@@ -264,7 +265,6 @@ impl Exchange {
         &self,
         mut head: response::Parts,
         (asked, host): (Asked, Option<OnUpgrade>),
-        watched: Watched,
         record: &Arc<Record>,
     ) -> Option<Response<AnswerBody>> {
         if !asked.has_protocols {
@@ -274,7 +274,7 @@ impl Exchange {
         let changed = Changed {
             guest: asked.guest?,
             host: host?,
-            watched,
+            watch: self.watch.clone(),
             record: Arc::clone(record),
         };
         *lock(&self.change) = Some(changed);

@@ -43,6 +43,7 @@ mod tls;
 mod upgrade;
 mod upstream;
 mod values;
+mod watch;
 
 #[cfg(test)]
 mod fixtures;

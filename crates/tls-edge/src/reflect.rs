@@ -1,4 +1,4 @@
-//! The search of an answer for the values that its request, or an earlier one of the connection, held.
+//! The search of an answer for values.
 //!
 //! Nothing here waits, reads or writes: an answer goes through [`Scan::feed`] in pieces, and what comes out may be
 //! passed on. Only bytes that could be the begin of a searched text are held back, once they are more than a few.
@@ -17,38 +17,14 @@ pub(crate) use self::forms::url_encoded;
 pub(crate) use self::needle::Needle;
 use crate::values::HeldValue;
 
-/// The number of values that a connection's answers are searched for; the oldest are forgotten.
-const WATCHED_MAX: usize = 64;
-
-/// The values that the answers of one connection are searched for.
-#[derive(Debug, Clone, Default)]
+/// Values that something is searched for that is there as a whole.
+#[derive(Debug)]
 pub(crate) struct Watched(Vec<Arc<HeldValue>>);
 
 impl Watched {
-    /// Adds values that were placed in a request.
-    pub(crate) fn add(&mut self, placed: &[Arc<HeldValue>]) {
-        for value in placed {
-            if !self.0.iter().any(|known| Arc::ptr_eq(known, value)) {
-                self.0.push(Arc::clone(value));
-            }
-        }
-        let old = self.0.len().saturating_sub(WATCHED_MAX);
-        self.0.drain(..old);
-    }
-
-    /// Returns true if no value is searched for.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the name of the secret whose value was placed last.
-    pub(crate) fn last(&self) -> Option<&SecretName> {
-        self.0.last().map(|value| &value.name)
-    }
-
-    /// Returns the search of one body.
-    pub(crate) fn scan(&self) -> Scan {
-        Scan::new(&self.0)
+    /// Returns these values as those that are searched for.
+    pub(crate) fn new(values: Vec<Arc<HeldValue>>) -> Self {
+        Self(values)
     }
 
     /// Searches the names and the values of headers, or of trailers.
@@ -89,7 +65,7 @@ pub(crate) struct Reflected {
 }
 
 /// The search of one body. After an error it passes nothing on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Scan {
     values: Vec<Arc<HeldValue>>,
     /// The number of bytes at the end of the body so far that each needle begins with, in the order of `values`.
@@ -99,16 +75,19 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    fn new(values: &[Arc<HeldValue>]) -> Self {
-        Self {
-            values: values.to_vec(),
-            states: values
-                .iter()
-                .map(|value| vec![0; value.needles.len()])
-                .collect(),
-            held: Zeroizing::default(),
-            found: None,
+    /// Sets the values that the body is searched for from here on. What was found of those so far is kept.
+    pub(crate) fn watch(&mut self, values: Vec<Arc<HeldValue>>) {
+        let mut states = Vec::with_capacity(values.len());
+        for value in &values {
+            let mut known = self.values.iter();
+            let place = known.position(|known| Arc::ptr_eq(known, value));
+            let state = place.and_then(|place| self.states.get_mut(place));
+            states.push(match state {
+                Some(state) => std::mem::take(state),
+                None => vec![0; value.needles.len()],
+            });
         }
+        (self.values, self.states) = (values, states);
     }
 
     /// Takes the next bytes of a body, and returns those that may be passed on.

@@ -1,6 +1,6 @@
 //! A connection that changes its protocol, such as to WebSocket: copied in both directions from then on.
 //!
-//! Nothing is placed in it. The host's side is searched for values that earlier requests held.
+//! Nothing is placed in it. The host's side is searched for values.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::limits::COPY_BUFFER_BYTES;
 use crate::record::Record;
-use crate::reflect::{Scan, Watched};
+use crate::watch::{LiveScan, Watch};
 
 /// The protocol that is HTTP/2 without TLS. Its requests would not be checked.
 const H2C: &str = "h2c";
@@ -25,8 +25,8 @@ pub(crate) struct Changed {
     pub(crate) guest: OnUpgrade,
     /// The host's side.
     pub(crate) host: OnUpgrade,
-    /// The values that the host's side is searched for.
-    pub(crate) watched: Watched,
+    /// The values that the host's side is searched for; `None` if the host has no secrets.
+    pub(crate) watch: Option<Watch>,
     /// The record of the request.
     pub(crate) record: Arc<Record>,
 }
@@ -75,7 +75,7 @@ impl Changed {
         let Self {
             guest,
             host,
-            watched,
+            watch,
             record,
         } = self;
         let (guest, host) = tokio::try_join!(guest, host).map_err(io::Error::other)?;
@@ -84,9 +84,8 @@ impl Changed {
         let to_host = copy(guest_reader, host_writer, None, |bytes| {
             record.add_sent(bytes);
         });
-        let scan = (!watched.is_empty()).then(|| watched.scan());
-        let search = scan.map(|scan| Search {
-            scan,
+        let search = watch.map(|watch| Search {
+            scan: watch.scan(),
             record: &record,
         });
         let to_guest = copy(host_reader, guest_writer, search, |bytes| {
@@ -99,7 +98,7 @@ impl Changed {
 
 /// The search of one direction.
 struct Search<'a> {
-    scan: Scan,
+    scan: LiveScan,
     record: &'a Record,
 }
 

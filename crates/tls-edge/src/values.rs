@@ -1,6 +1,7 @@
 //! The values of the secrets: held, missing, expired, removed.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -15,14 +16,62 @@ use crate::reflect::Needle;
 /// The time that a request waits for all its values.
 pub(crate) const WAIT: Duration = Duration::from_secs(10);
 
+/// The number of values of a secret that answers are searched for: the present one, and the last ones before it.
+const KNOWN_MAX: usize = 8;
+/// The memory of the searched texts of a secret. The longest value takes less, so that the present one is always known.
+pub(crate) const KNOWN_MAX_BYTES: usize = 1 << 20;
+
 /// The values of the secrets of one sandbox. A clone is the same values.
 #[derive(Debug, Clone)]
 pub struct Values(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    slots: Mutex<BTreeMap<SecretName, Slot>>,
+    secrets: Mutex<BTreeMap<SecretName, Entry>>,
+    /// The number of values that became known so far.
+    generation: AtomicU64,
     changed: Notify,
+}
+
+/// One secret.
+#[derive(Debug)]
+struct Entry {
+    slot: Slot,
+    /// The values that the secret has or had, the present one last: a host may keep what it was sent.
+    known: Vec<Arc<HeldValue>>,
+}
+
+impl Entry {
+    fn new() -> Self {
+        Self {
+            slot: Slot::Absent(Absence::Missing),
+            known: Vec::new(),
+        }
+    }
+
+    /// Makes a value known, and forgets the oldest ones. Returns it, and false if it was known before.
+    fn know(&mut self, value: HeldValue) -> (Arc<HeldValue>, bool) {
+        let place = self
+            .known
+            .iter()
+            .position(|known| known.value == value.value);
+        let (value, is_new) = match place {
+            Some(place) => (self.known.remove(place), false),
+            None => (Arc::new(value), true),
+        };
+        self.known.push(Arc::clone(&value));
+        while self.known.len() > KNOWN_MAX
+            || (self.known.len() > 1 && self.memory_bytes() > KNOWN_MAX_BYTES)
+        {
+            self.known.remove(0);
+        }
+        (value, is_new)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let needles = self.known.iter().flat_map(|value| &value.needles);
+        needles.map(Needle::memory_bytes).sum()
+    }
 }
 
 /// The state of one secret's value.
@@ -85,11 +134,10 @@ impl HeldValue {
 impl Values {
     /// Returns the values of these secrets, all missing.
     pub(crate) fn new(names: impl IntoIterator<Item = SecretName>) -> Self {
-        let slots = names
-            .into_iter()
-            .map(|name| (name, Slot::Absent(Absence::Missing)));
+        let secrets = names.into_iter().map(|name| (name, Entry::new()));
         Self(Arc::new(State {
-            slots: Mutex::new(slots.collect()),
+            secrets: Mutex::new(secrets.collect()),
+            generation: AtomicU64::new(0),
             changed: Notify::new(),
         }))
     }
@@ -107,37 +155,55 @@ impl Values {
         lifetime: Option<Duration>,
     ) -> Result<(), NotSet> {
         let until = lifetime.and_then(|lifetime| SystemTime::now().checked_add(lifetime));
-        let value = Arc::new(HeldValue::new(name.clone(), value));
-        self.change(name, |slot| {
-            if matches!(slot, Slot::Absent(Absence::Removed)) {
+        let value = HeldValue::new(name.clone(), value);
+        self.change(name, |secret| {
+            if matches!(secret.slot, Slot::Absent(Absence::Removed)) {
                 return Err(NotSet::Removed { name: name.clone() });
             }
-            *slot = Slot::Held { value, until };
+            let (value, is_new) = secret.know(value);
+            secret.slot = Slot::Held { value, until };
+            // Whoever sees the new number waits for the lock, and then sees the value.
+            let added = u64::from(is_new);
+            self.0.generation.fetch_add(added, Ordering::Relaxed);
             Ok(())
         })?
     }
 
-    /// Removes a secret. Requests with its placeholder fail from then on.
+    /// Removes a secret. Requests with its placeholder fail from then on, and answers are still searched for its values.
     ///
     /// # Errors
     ///
     /// Fails if the sandbox has no secret of this name.
     pub fn remove(&self, name: &SecretName) -> Result<(), NoSuchSecret> {
-        self.change(name, |slot| *slot = Slot::Absent(Absence::Removed))
+        self.change(name, |secret| {
+            secret.slot = Slot::Absent(Absence::Removed);
+        })
     }
 
-    /// Changes the slot of a secret, and wakes the requests that wait for a value.
+    /// Returns the number of values that became known so far. While it is the same, [`known`](Self::known) is.
+    pub(crate) fn generation(&self) -> u64 {
+        self.0.generation.load(Ordering::Relaxed)
+    }
+
+    /// Returns the values that these secrets have or had, whether they were placed in a request or not.
+    pub(crate) fn known(&self, names: &[SecretName]) -> Vec<Arc<HeldValue>> {
+        let secrets = self.secrets();
+        let known = names.iter().filter_map(|name| secrets.get(name));
+        known.flat_map(|secret| secret.known.clone()).collect()
+    }
+
+    /// Changes a secret, and wakes the requests that wait for a value.
     fn change<T>(
         &self,
         name: &SecretName,
-        change: impl FnOnce(&mut Slot) -> T,
+        change: impl FnOnce(&mut Entry) -> T,
     ) -> Result<T, NoSuchSecret> {
-        let mut slots = self.slots();
-        let Some(slot) = slots.get_mut(name) else {
+        let mut secrets = self.secrets();
+        let Some(secret) = secrets.get_mut(name) else {
             return Err(NoSuchSecret { name: name.clone() });
         };
-        let changed = change(slot);
-        drop(slots);
+        let changed = change(secret);
+        drop(secrets);
         self.0.changed.notify_waiters();
         Ok(changed)
     }
@@ -145,9 +211,9 @@ impl Values {
     /// Returns the state of each secret's value, in the order of their names.
     pub fn list(&self) -> Vec<SecretState> {
         let now = SystemTime::now();
-        let mut slots = self.slots();
-        let states = slots.iter_mut().map(|(name, slot)| {
-            let state = match slot.at(now) {
+        let mut secrets = self.secrets();
+        let states = secrets.iter_mut().map(|(name, secret)| {
+            let state = match secret.slot.at(now) {
                 Ok(_) => ValueState::Held,
                 Err(Absence::Missing) => ValueState::Missing,
                 Err(Absence::Expired) => ValueState::Expired,
@@ -193,13 +259,14 @@ impl Values {
     }
 
     fn look(&self, name: &SecretName) -> Result<Arc<HeldValue>, Absence> {
-        let mut slots = self.slots();
-        let slot = slots.get_mut(name).ok_or(Absence::Missing)?;
-        slot.at(SystemTime::now())
+        let mut secrets = self.secrets();
+        let secret = secrets.get_mut(name).ok_or(Absence::Missing)?;
+        secret.slot.at(SystemTime::now())
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<SecretName, Slot>> {
-        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn secrets(&self) -> MutexGuard<'_, BTreeMap<SecretName, Entry>> {
+        let secrets = self.0.secrets.lock();
+        secrets.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

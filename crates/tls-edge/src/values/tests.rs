@@ -110,6 +110,52 @@ async fn a_removed_secret_does_not_come_back() {
 }
 
 #[test]
+fn values_of_the_past_stay_known() {
+    let values = Values::new([name("K"), name("L")]);
+    let known = |names: &[&str]| -> Vec<String> {
+        let names: Vec<_> = names.iter().map(|text| name(text)).collect();
+        let known = values.known(&names).into_iter();
+        known.map(|held| held.value.expose().to_owned()).collect()
+    };
+    let set = |text: &str| values.set(&name("K"), value(text), None).unwrap();
+    assert!(known(&["K", "L"]).is_empty());
+    set("value-one");
+    set("value-two");
+    let generation = values.generation();
+    // The command of a secret may print the same value each time.
+    set("value-one");
+    assert_eq!(values.generation(), generation);
+    assert_eq!(known(&["K"]), ["value-two", "value-one"]);
+    values.set(&name("L"), value("value-of-l"), None).unwrap();
+    assert_ne!(values.generation(), generation);
+    assert_eq!(known(&["L"]), ["value-of-l"]);
+    values.remove(&name("K")).unwrap();
+    assert_eq!(known(&["K", "L"]).len(), 3);
+}
+
+#[test]
+fn known_values_are_bounded() {
+    let values = Values::new([name("K")]);
+    let set = |text: &str| values.set(&name("K"), value(text), None).unwrap();
+    for number in 0..2 * KNOWN_MAX {
+        set(&format!("value-{number:03}"));
+    }
+    let known = values.known(&[name("K")]);
+    let last = known.last().unwrap().value.expose();
+    assert_eq!((known.len(), last), (KNOWN_MAX, "value-015"));
+    // Every other character is written in another way, so that the forms are long.
+    let longest = "a/".repeat(msb_secrets::VALUE_MAX_BYTES / 2 - 1);
+    for letter in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        set(&format!("{letter}{longest}"));
+    }
+    let secrets = values.secrets();
+    let entry = &secrets[&name("K")];
+    assert!(entry.memory_bytes() <= KNOWN_MAX_BYTES && !entry.known.is_empty());
+    assert!(entry.known.len() < KNOWN_MAX);
+    assert!(entry.known.last().unwrap().value.expose().starts_with('h'));
+}
+
+#[test]
 fn other_names_are_refused() {
     let values = Values::new([name("K")]);
     let refused = NoSuchSecret { name: name("L") };

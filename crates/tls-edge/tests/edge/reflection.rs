@@ -1,14 +1,18 @@
 //! Answers that hold the value: they do not reach the guest.
 
+use std::sync::{Arc, Mutex};
+
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body::Frame;
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use msb_tls_edge::{EdgeEvent, Served};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::sync::mpsc;
 
 use crate::guest::{self, Guest};
-use crate::lab::{HOST, Lab, VALUE, key};
+use crate::lab::{HOST, Lab, VALUE, key, within};
 use crate::upstream::{HostAuthority, TestBody, Upstream, frames, full, handler};
 
 /// Returns the credential of a request as the upstream sees it.
@@ -272,9 +276,99 @@ async fn a_guest_cannot_ask_for_a_value_in_parts() {
 }
 
 #[tokio::test]
+async fn an_answer_to_another_connection_is_searched_too() {
+    let last = Arc::<Mutex<String>>::default();
+    let lab = Lab::new(handler(move |request| {
+        let last = Arc::clone(&last);
+        async move {
+            let mut last = last.lock().unwrap();
+            match request.uri().path() {
+                "/last" => Response::new(full(last.clone())),
+                "/last-in-head" => {
+                    let answer = Response::builder().header("x-last", last.as_str());
+                    answer.body(full("ok")).unwrap()
+                }
+                _ => {
+                    *last = credential(&request);
+                    Response::new(full("ok"))
+                }
+            }
+        }
+    }))
+    .await;
+    let sender = lab.http1().await;
+    let answer = sender.get_with("/", &lab).await.unwrap();
+    assert_eq!(guest::text(answer).await, "ok");
+    // Neither guest sends the placeholder.
+    for guest in lab.guests().await {
+        let (bytes, is_broken) = guest::bytes_of(guest.get("/last", &[]).await).await;
+        assert!(is_broken && !holds_value(&bytes));
+        guest.closed().await;
+    }
+    for guest in lab.guests().await {
+        let answer = guest.get("/last-in-head", &[]).await.unwrap();
+        assert_eq!(answer.headers()["x-msb-refused"], "secret.reflected");
+        guest.closed().await;
+    }
+    // The host may have kept a value that is no longer the secret's.
+    lab.set_value("another-value-0123");
+    let guest = lab.http1().await;
+    let (bytes, is_broken) = guest::bytes_of(guest.get("/last", &[]).await).await;
+    assert!(is_broken && !holds_value(&bytes));
+    assert_eq!(lab.log.reflected(), 5);
+}
+
+/// A lab whose upstream answers `/events` with the frames that are sent to the second value.
+async fn with_events() -> (Lab, mpsc::UnboundedReceiver<mpsc::Sender<Frame<Bytes>>>) {
+    let (opened, streams) = mpsc::unbounded_channel();
+    let lab = Lab::new(handler(move |request| {
+        let body = if request.uri().path() == "/events" {
+            let (sender, body) = frames();
+            opened.send(sender).unwrap();
+            body
+        } else {
+            full("ok")
+        };
+        async move { Response::new(body) }
+    }))
+    .await;
+    (lab, streams)
+}
+
+#[tokio::test]
+async fn an_open_answer_is_searched_for_values_that_come_later() {
+    const LATER: &str = "a-later-value-0123";
+    let (lab, mut streams) = with_events().await;
+    for (value, sets) in [(VALUE, false), (LATER, true)] {
+        let guest = lab.http2().await;
+        let mut events = guest.get("/events", &[]).await.unwrap();
+        let sender = within(streams.recv()).await.unwrap();
+        let first = Frame::data(Bytes::from_static(b"first"));
+        within(sender.send(first)).await.unwrap();
+        let frame = within(events.frame()).await.unwrap().unwrap();
+        assert_eq!(frame.into_data().unwrap(), "first");
+        // The placeholder is in another stream of the connection.
+        if sets {
+            lab.set_value(LATER);
+        }
+        guest::text(guest.get_with("/", &lab).await.unwrap()).await;
+        let event = format!("data: Bearer {value}\n\n");
+        within(sender.send(Frame::data(Bytes::from(event))))
+            .await
+            .unwrap();
+        let (bytes, is_broken) = guest::bytes_of(Ok(events)).await;
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(is_broken && !text.contains(value), "{text}");
+        guest.closed().await;
+    }
+    assert_eq!(lab.log.reflected(), 2);
+}
+
+#[tokio::test]
 async fn an_answer_to_a_request_without_a_value_may_be_compressed() {
     let lab = Lab::new(handler(|request| async move {
-        assert_eq!(request.headers()["accept-encoding"], "gzip");
+        // The host has been asked not to, because it may have a value from another request.
+        assert_eq!(request.headers()["accept-encoding"], "identity");
         let answer = Response::builder().header("content-encoding", "gzip");
         answer.body(full("compressed")).unwrap()
     }))
