@@ -41,7 +41,8 @@ pub(crate) struct Exchange {
 struct Asked {
     guest: Option<OnUpgrade>,
     has_protocols: bool,
-    has_values: bool,
+    /// True if the host was asked not to compress its answer, which is searched for values.
+    is_plain: bool,
     is_h2: bool,
 }
 
@@ -115,14 +116,13 @@ impl Exchange {
         let guest = head.extensions.remove::<OnUpgrade>();
         let protocols = wanted_protocols(&head.headers).filter(|_| guest.is_some());
         headers::clean_request(&mut head.headers);
-        let secrets = self.place(&mut head, record).await?;
+        let (secrets, is_plain) = self.place(&mut head, record).await?;
         self.address(&mut head, is_h2)?;
         headers::set_length(&mut head.headers, body.size_hint().exact(), is_h2);
         let has_protocols = protocols.is_some();
         if let Some(protocols) = protocols {
             headers::set_protocols(&mut head.headers, protocols);
         }
-        let has_values = !secrets.is_empty();
         record.allow(secrets);
         self.control.await_change(has_protocols);
         let body = RequestBody::new(body, Arc::clone(record));
@@ -132,7 +132,7 @@ impl Exchange {
         let asked = Asked {
             guest,
             has_protocols,
-            has_values,
+            is_plain,
             is_h2,
         };
         self.accept(answer, asked, record)
@@ -154,12 +154,13 @@ impl Exchange {
         }
     }
 
-    /// Places the values in a request, which it may have to wait for. Returns the names of their secrets.
+    /// Places the values in a request, which it may have to wait for. Returns the names of their secrets, and true
+    /// if the host is asked not to compress its answer: the connection has had a value.
     async fn place(
         &self,
         head: &mut request::Parts,
         record: &Record,
-    ) -> Result<Vec<SecretName>, Refusal> {
+    ) -> Result<(Vec<SecretName>, bool), Refusal> {
         let destination = &self.terms.destination;
         let mut values = BTreeMap::new();
         for name in destination.wanted(head) {
@@ -174,10 +175,11 @@ impl Exchange {
         }
         let mut watched = lock(&self.watched);
         watched.add(&placed.values);
-        if !watched.is_empty() {
+        let is_plain = !watched.is_empty();
+        if is_plain {
             headers::ask_for_plain(&mut head.headers);
         }
-        Ok(secrets)
+        Ok((secrets, is_plain))
     }
 
     /// Writes the host and the URI of a request anew, as its version of HTTP has them.
@@ -218,7 +220,7 @@ impl Exchange {
             record.report_reflected(found.secret.clone());
             return Err(Refusal::Reflected(found.secret).into());
         }
-        if asked.has_values
+        if asked.is_plain
             && headers::is_encoded(&head.headers)
             && !body.is_end_stream()
             && let Some(secret) = watched.last()
