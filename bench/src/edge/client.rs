@@ -33,7 +33,10 @@ impl Client {
         let connection = ClientConnection::new(Arc::clone(&proxy.client), name)?;
         Ok(Self {
             stream: StreamOwned::new(connection, socket),
-            headers: format!("Host: {host}\r\nAuthorization: Bearer {}\r\n", proxy.placeholder),
+            headers: format!(
+                "Host: {host}\r\nAuthorization: Bearer {}\r\n",
+                proxy.placeholder
+            ),
         })
     }
 
@@ -56,7 +59,10 @@ impl Client {
         ensure!(status == b"HTTP/1.1 200", "{}", status.escape_ascii());
         while body_bytes < bytes {
             let read = self.stream.read(&mut buffer)?;
-            ensure!(read > 0, "the answer ends after {body_bytes} of {bytes} bytes");
+            ensure!(
+                read > 0,
+                "the answer ends after {body_bytes} of {bytes} bytes"
+            );
             body_bytes += u64::try_from(read)?;
         }
         Ok(())

@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments, _: &Msb) -> Result<Report> {
                     "{} rounds after one that is not counted, both columns in turn",
                     arguments.rounds
                 ),
-                "HTTP/1.1; requests that are ended carry a secret, and their answers are searched".to_owned(),
+                "HTTP/1.1; requests that are ended carry a secret, and their answers are searched"
+                    .to_owned(),
             ],
         },
         unit: Unit::Seconds,
@@ -111,7 +112,9 @@ fn speed(arguments: &Arguments, proxy: &Proxy) -> Result<(Row, Vec<Target>)> {
         ),
         Target::new(
             speed_mb_s >= SPEED_MIN_MB_S,
-            format!("the proxy alone ends {speed_mb_s:.0} MB/s on one core (at least {SPEED_MIN_MB_S:.0})"),
+            format!(
+                "the proxy alone ends {speed_mb_s:.0} MB/s on one core (at least {SPEED_MIN_MB_S:.0})"
+            ),
         ),
     ];
     let name = format!("{} MiB on one connection", arguments.mib);
@@ -129,7 +132,11 @@ fn first_byte(arguments: &Arguments, proxy: &Proxy) -> Result<(Row, Target)> {
     let pairs = timing::alternate(arguments.rounds, || several(false), || several(true))?;
     let each = |cell: Cell| {
         let rounds = cell.rounds.into_iter();
-        Cell::from_rounds(rounds.map(|seconds| seconds / f64::from(FIRST_BYTES)).collect())
+        Cell::from_rounds(
+            rounds
+                .map(|seconds| seconds / f64::from(FIRST_BYTES))
+                .collect(),
+        )
     };
     let (passed, ended) = (each(pairs.a), each(pairs.b));
     let median = |cell: &Cell| cell.spread().map(|spread| spread.median);
@@ -142,7 +149,10 @@ fn first_byte(arguments: &Arguments, proxy: &Proxy) -> Result<(Row, Target)> {
             Unit::Seconds.shown(FIRST_BYTE_MAX_S)
         ),
     );
-    let row = Row::new("new connection to the first byte", vec![Some(passed), Some(ended)]);
+    let row = Row::new(
+        "new connection to the first byte",
+        vec![Some(passed), Some(ended)],
+    );
     Ok((row, target))
 }
 
@@ -177,7 +187,10 @@ fn crowd(proxy: &Proxy, count: usize, is_ended: bool) -> Result<()> {
             let count = client.join().ok().context("a client has panicked")?;
             answered += count?;
         }
-        ensure!(answered == count, "{answered} of {count} connections were answered");
+        ensure!(
+            answered == count,
+            "{answered} of {count} connections were answered"
+        );
         Ok(())
     })
 }

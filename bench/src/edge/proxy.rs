@@ -57,7 +57,9 @@ impl Proxy {
         let server = upstream.address;
         thread::spawn(move || {
             let thread = rustix::thread::gettid().as_raw_nonzero().get();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
             runtime.block_on(async move {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
                 // Without a receiver nothing is measured.

@@ -79,7 +79,10 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>) -> Result<()> {
         let head = String::from_utf8(head)?;
         let path = head.split(' ').nth(1).context("no path")?;
         let length: usize = path.trim_start_matches('/').parse()?;
-        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n")?;
+        write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"
+        )?;
         let mut left = length;
         while left > 0 {
             let part = piece.get(..left.min(PIECE_BYTES)).unwrap_or(&piece);

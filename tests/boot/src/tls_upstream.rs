@@ -133,14 +133,18 @@ impl Upstream {
 
     /// Returns the requests that arrived.
     pub(crate) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Returns the last request with this target.
     pub(crate) fn last(&self, target: &str) -> Result<Seen> {
         let seen = self.seen();
         let last = seen.iter().rev().find(|seen| seen.target() == target);
-        last.cloned().with_context(|| format!("no request for {target}: {seen:?}"))
+        last.cloned()
+            .with_context(|| format!("no request for {target}: {seen:?}"))
     }
 }
 
@@ -165,7 +169,9 @@ fn serve(
         std::io::copy(&mut (&mut stream).take(length), &mut std::io::sink())?;
         let parts = answer(&request);
         // A guest that has an answer is to find its request here.
-        seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        seen.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request);
         for part in parts {
             stream.write_all(&part)?;
             stream.flush()?;
@@ -196,7 +202,10 @@ fn answer(request: &Seen) -> Vec<Vec<u8>> {
         "/echo" => vec![whole("200 OK", "", &request.head)],
         // Each byte is a write of its own.
         "/dripped" => {
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", request.head.len());
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                request.head.len()
+            );
             let mut parts = vec![head.into_bytes()];
             parts.extend(request.head.bytes().map(|byte| vec![byte]));
             parts

@@ -50,8 +50,14 @@ fn start(env: &TestEnv, scene: &Scene) -> Result<()> {
     let secrets = [
         format!("KEY@{API}:{api},{LIAR}:{liar}"),
         format!("name=FILED,to={API}:{api},as=sk-ant-,file={FILE}"),
-        format!("name=HEADER,to={API}:{api},in=header:X-Acme-Key,from=file:{}", header.display()),
-        format!("name=QUERY,to={API}:{api},in=query:key,from=cmd:cat '{}'", query.display()),
+        format!(
+            "name=HEADER,to={API}:{api},in=header:X-Acme-Key,from=file:{}",
+            header.display()
+        ),
+        format!(
+            "name=QUERY,to={API}:{api},in=query:key,from=cmd:cat '{}'",
+            query.display()
+        ),
     ];
     let mut options = vec!["--host-ca", "-u", USER, "--upper-size", "256M"];
     for secret in &secrets {
@@ -63,7 +69,9 @@ fn start(env: &TestEnv, scene: &Scene) -> Result<()> {
 /// Checks what the guest has of its secrets. Returns the placeholder of `KEY`.
 fn placeholders(env: &TestEnv) -> Result<String> {
     let key = guest(env, NAME, "printf %s \"$KEY\"")?;
-    let is_placeholder = key.strip_prefix("msb-secret-").is_some_and(|hex| hex.len() == 40);
+    let is_placeholder = key
+        .strip_prefix("msb-secret-")
+        .is_some_and(|hex| hex.len() == 40);
     ensure!(is_placeholder, "{key}");
     let script = format!("stat -c '%u %a' {FILE}; cat {FILE}; echo; echo \"${{FILED-unset}}\"");
     let filed = guest(env, NAME, &script)?;
@@ -71,8 +79,14 @@ fn placeholders(env: &TestEnv) -> Result<String> {
     let [owner, placeholder, variable] = lines.as_slice() else {
         anyhow::bail!("{filed}");
     };
-    ensure!(*owner == format!("{USER} 600") && *variable == "unset", "{filed}");
-    ensure!(placeholder.starts_with("sk-ant-") && placeholder.len() == 47, "{filed}");
+    ensure!(
+        *owner == format!("{USER} 600") && *variable == "unset",
+        "{filed}"
+    );
+    ensure!(
+        placeholder.starts_with("sk-ant-") && placeholder.len() == 47,
+        "{filed}"
+    );
     let listed = told(env, &["secret", "ls", "--format", "json", NAME])?;
     schema::judge("secrets", &listed)?;
     let listed: Value = serde_json::from_str(&listed)?;
@@ -81,7 +95,10 @@ fn placeholders(env: &TestEnv) -> Result<String> {
     let is_held = |secret: &Value| secret["state"] == "held";
     ensure!(secrets.iter().all(is_held), "{listed}");
     let of_key = secrets.iter().find(|secret| secret["name"] == "KEY");
-    ensure!(of_key.is_some_and(|secret| secret["placeholder"] == key.as_str()), "{listed}");
+    ensure!(
+        of_key.is_some_and(|secret| secret["placeholder"] == key.as_str()),
+        "{listed}"
+    );
     Ok(key)
 }
 
@@ -110,7 +127,10 @@ fn placed(env: &TestEnv, scene: &Scene) -> Result<()> {
         ],
     )?;
     for answer in &answers {
-        ensure!(answer["status"] == 200 && answer["body"] == "good\n", "{answers:?}");
+        ensure!(
+            answer["status"] == 200 && answer["body"] == "good\n",
+            "{answers:?}"
+        );
     }
     let api = &scene.api;
     let key = Scene::value("KEY");
@@ -123,7 +143,9 @@ fn placed(env: &TestEnv, scene: &Scene) -> Result<()> {
     let header = Scene::value("HEADER");
     ensure!(api.last("/acme")?.header("x-acme-key") == Some(header.as_str()));
     // A server decodes the parameter.
-    let query = Scene::value("QUERY").replace('+', "%2B").replace('/', "%2F");
+    let query = Scene::value("QUERY")
+        .replace('+', "%2B")
+        .replace('/', "%2F");
     api.last(&format!("/query?a=b&key={query}"))?;
     Ok(())
 }
@@ -151,7 +173,10 @@ fn withheld(env: &TestEnv, scene: &Scene) -> Result<()> {
     let (plain, others) = answers.split_last().context("no answers")?;
     ensure!(plain["status"] == 200, "{plain}");
     let echoed = plain["body"].as_str().unwrap_or_default();
-    ensure!(echoed.contains("x-plain: text") || echoed.contains("X-Plain: text"), "{plain}");
+    ensure!(
+        echoed.contains("x-plain: text") || echoed.contains("X-Plain: text"),
+        "{plain}"
+    );
     let canaries = Canaries::new(&SECRETS);
     for answer in others {
         canaries.expect_none("an answer", answer.to_string().as_bytes())?;
@@ -176,18 +201,32 @@ fn elsewhere(env: &TestEnv, scene: &Scene, placeholder: &str) -> Result<()> {
     let answers = ask(
         env,
         NAME,
-        &[question(scene, "/misplaced/$KEY?k=$KEY", &misplaced), other, redirected],
+        &[
+            question(scene, "/misplaced/$KEY?k=$KEY", &misplaced),
+            other,
+            redirected,
+        ],
     )?;
     for answer in &answers {
         ensure!(answer["status"] == 200, "{answers:?}");
     }
-    let seen = scene.api.last(&format!("/misplaced/{placeholder}?k={placeholder}"))?;
+    let seen = scene
+        .api
+        .last(&format!("/misplaced/{placeholder}?k={placeholder}"))?;
     ensure!(seen.head.matches(placeholder).count() == 7, "{}", seen.head);
     let sent = format!("Bearer {placeholder}");
     for target in ["/other", "/landed"] {
         let seen = scene.api.last(target)?;
-        ensure!(seen.header("authorization") == Some(sent.as_str()), "{}", seen.head);
-        ensure!(seen.header("host") == Some(format!("{OTHER}:{port}").as_str()), "{}", seen.head);
+        ensure!(
+            seen.header("authorization") == Some(sent.as_str()),
+            "{}",
+            seen.head
+        );
+        ensure!(
+            seen.header("host") == Some(format!("{OTHER}:{port}").as_str()),
+            "{}",
+            seen.head
+        );
     }
     Ok(())
 }
@@ -206,9 +245,16 @@ fn refused(env: &TestEnv, scene: &Scene) -> Result<()> {
     ensure!(answers[0]["status"] == 421, "{}", answers[0]);
     ensure!(answers[1]["status"] == 502, "{}", answers[1]);
     let reason = answers[1]["body"].as_str().unwrap_or_default();
-    ensure!(reason.contains("cannot verify") && reason.contains(LIAR), "{reason}");
+    ensure!(
+        reason.contains("cannot verify") && reason.contains(LIAR),
+        "{reason}"
+    );
     let error = answers[2]["error"].as_str().unwrap_or_default();
-    ensure!(error.contains("CERTIFICATE_VERIFY_FAILED"), "{}", answers[2]);
+    ensure!(
+        error.contains("CERTIFICATE_VERIFY_FAILED"),
+        "{}",
+        answers[2]
+    );
     ensure!(scene.api.seen().len() == before, "the host got one of them");
     ensure!(scene.liar.seen().is_empty(), "{:?}", scene.liar.seen());
     Ok(())
@@ -258,7 +304,10 @@ fn has_records(env: &TestEnv, scene: &Scene) -> Result<()> {
     });
     expect_record(&records, &connect)?;
     let text = told(env, &["logs", "--source", "network", NAME])?;
-    ensure!(text.contains(&format!(" GET https://{API}/bearer: 200 after ")), "{text}");
+    ensure!(
+        text.contains(&format!(" GET https://{API}/bearer: 200 after ")),
+        "{text}"
+    );
     ensure!(text.contains(", with KEY\n"), "{text}");
     Ok(())
 }
@@ -270,7 +319,12 @@ fn constrained(sandbox: &Path, env: &TestEnv) -> Result<()> {
         let leaf = env.work.join("leaf.pem");
         let made = Command::new("openssl")
             .args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"])
-            .args(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", "/CN=leaf"])
+            .args([
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-subj",
+                "/CN=leaf",
+            ])
             .args(["-addext", &format!("subjectAltName=DNS:{host}")])
             .args(["-addext", "basicConstraints=critical,CA:FALSE"])
             .arg("-CA")
@@ -304,16 +358,25 @@ fn constrained(sandbox: &Path, env: &TestEnv) -> Result<()> {
 /// process that holds them has crashed; and that the placeholder's files are no changes.
 fn nowhere(env: &TestEnv, placeholder: &str) -> Result<()> {
     let canaries = Canaries::new(&SECRETS);
-    let seen = guest(env, NAME, "env; cat /proc/*/environ 2> /dev/null | tr '\\0' '\\n'")?;
+    let seen = guest(
+        env,
+        NAME,
+        "env; cat /proc/*/environ 2> /dev/null | tr '\\0' '\\n'",
+    )?;
     ensure!(seen.contains(placeholder), "{seen}");
     canaries.expect_none("the guest's variables", seen.as_bytes())?;
     let changes = told(env, &["diff", NAME])?;
-    ensure!(!changes.contains("/etc/msb") && !changes.contains(FILE), "{changes}");
+    ensure!(
+        !changes.contains("/etc/msb") && !changes.contains(FILE),
+        "{changes}"
+    );
     let network = canaries.look_at_processes(env, NAME)?;
     canaries.look_at_reports(env, NAME)?;
     told(env, &["exec", NAME, "sync"])?;
     canaries.look_at_files(env)?;
-    let crashed = Command::new("kill").args(["-SEGV", &network.to_string()]).status()?;
+    let crashed = Command::new("kill")
+        .args(["-SEGV", &network.to_string()])
+        .status()?;
     ensure!(crashed.success(), "cannot signal process {network}");
     told(env, &["stop", "-t", "0", NAME])?;
     told(env, &["snapshot", "create", &format!("{NAME}@kept")])?;

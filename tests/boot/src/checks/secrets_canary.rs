@@ -76,7 +76,11 @@ impl Canaries {
                     count += 1;
                     let file = File::open(entry.path())?;
                     let found = self.is_in(file)?;
-                    ensure!(!found, "{} has the value of a secret", entry.path().display());
+                    ensure!(
+                        !found,
+                        "{} has the value of a secret",
+                        entry.path().display()
+                    );
                 }
             }
         }
@@ -94,7 +98,11 @@ impl Canaries {
         let (mut network, mut count) = (None, 0);
         for process in fs::read_dir("/proc")? {
             let process = process?;
-            let Some(id) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            let Some(id) = process
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<u32>().ok())
+            else {
                 continue;
             };
             // A process may end meanwhile.
@@ -121,7 +129,10 @@ impl Canaries {
                 );
             } else if is_network {
                 let memory = File::open(process.path().join("mem"));
-                ensure!(memory.is_err(), "the user can read the memory of the network");
+                ensure!(
+                    memory.is_err(),
+                    "the user can read the memory of the network"
+                );
             }
         }
         ensure!(count >= 2, "only {count} processes were found");

@@ -46,7 +46,10 @@ pub(super) fn changed(env: &TestEnv) -> Result<()> {
     let refused = scene.start(env, NAME, &options, &[])?;
     expect_code(&refused, 125)?;
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    ensure!(said.contains("the secret KEY: the variable KEY is not set"), "{said}");
+    ensure!(
+        said.contains("the secret KEY: the variable KEY is not set"),
+        "{said}"
+    );
     expect_code(&scene.start(env, NAME, &options, &["KEY"])?, 0)?;
     rotated(env, &scene)?;
     refreshed(env, &scene, &fresh)?;
@@ -76,7 +79,8 @@ fn rotated(env: &TestEnv, scene: &Scene) -> Result<()> {
     };
     ensure!(asks("/first")? == "200 good\n");
     let mut set = env.msb();
-    set.args(["secret", "set", NAME, "KEY"]).env("KEY", "canary-of-the-environment");
+    set.args(["secret", "set", NAME, "KEY"])
+        .env("KEY", "canary-of-the-environment");
     expect_code(&set.output()?, 0)?;
     ensure!(asks("/second")? == "200 good\n");
     let mut line = env.msb();
@@ -91,8 +95,15 @@ fn rotated(env: &TestEnv, scene: &Scene) -> Result<()> {
     ] {
         let seen = scene.api.last(target)?;
         let expected = format!("Bearer {value}");
-        ensure!(seen.header("authorization") == Some(expected.as_str()), "{target}: {}", seen.head);
-        ensure!(seen.connection == first.connection, "{target} was on another connection");
+        ensure!(
+            seen.header("authorization") == Some(expected.as_str()),
+            "{target}: {}",
+            seen.head
+        );
+        ensure!(
+            seen.connection == first.connection,
+            "{target} was on another connection"
+        );
     }
     expect_code(&speaking.end()?, 0)
 }
@@ -139,7 +150,11 @@ fn started(env: &TestEnv, scene: &Scene) -> Result<()> {
     };
     let refused = start(&[])?;
     ensure!(!refused.status.success(), "{}", describe(&refused));
-    ensure!(describe(&refused).contains("the variable KEY is not set"), "{}", describe(&refused));
+    ensure!(
+        describe(&refused).contains("the variable KEY is not set"),
+        "{}",
+        describe(&refused)
+    );
     expect_code(&start(&["KEY"])?, 0)?;
     let question = json!({
         "host": API, "port": scene.api.port, "path": "/again", "headers": {"Authorization": "Bearer $KEY"},
@@ -157,7 +172,10 @@ fn started(env: &TestEnv, scene: &Scene) -> Result<()> {
     });
     let answer = &ask(env, NAME, &[removed])?[0];
     let reason = answer["body"].as_str().unwrap_or_default();
-    ensure!(answer["status"] == 502 && reason.contains("FRESH was removed"), "{answer}");
+    ensure!(
+        answer["status"] == 502 && reason.contains("FRESH was removed"),
+        "{answer}"
+    );
     let fresh = told(env, &["secret", "ls", NAME])?;
     ensure!(!fresh.contains("FRESH") && fresh.contains("KEY"), "{fresh}");
     let unknown = env.msb().args(["secret", "set", NAME, "FRESH"]).output()?;
@@ -205,7 +223,11 @@ fn secret(env: &TestEnv, sandbox: &str, name: &str) -> Result<Value> {
 fn until(mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     let deadline = Instant::now() + LIMIT;
     while !is_so()? {
-        ensure!(Instant::now() < deadline, "it is not so within {} s", LIMIT.as_secs());
+        ensure!(
+            Instant::now() < deadline,
+            "it is not so within {} s",
+            LIMIT.as_secs()
+        );
         sleep(Duration::from_millis(200));
     }
     Ok(())
@@ -235,10 +257,11 @@ pub(super) fn requests(env: &TestEnv) -> Result<()> {
     let rule = format!("https://{API}:{port}/v1/*:GET,HEAD");
     let options = ["--network", "listed", "--net-allow", &rule];
     expect_code(&scene.start(env, RULES, &options, &[])?, 0)?;
-    ensure!(!directory(env, RULES)?.join("secrets.sock").exists(), "there are no values to take");
-    let question = |method: &str, path: &str| {
-        json!({"host": API, "port": port, "path": path, "method": method})
-    };
+    ensure!(
+        !directory(env, RULES)?.join("secrets.sock").exists(),
+        "there are no values to take"
+    );
+    let question = |method: &str, path: &str| json!({"host": API, "port": port, "path": path, "method": method});
     let mut unlisted = question("GET", "/v1/unlisted");
     unlisted["host"] = OTHER.into();
     let answers = ask(
@@ -257,19 +280,29 @@ pub(super) fn requests(env: &TestEnv) -> Result<()> {
     let [allowed, denied @ .., unlisted] = answers.as_slice() else {
         bail!("{answers:?}");
     };
-    ensure!(allowed["status"] == 200 && allowed["body"] == "good\n", "{allowed}");
+    ensure!(
+        allowed["status"] == 200 && allowed["body"] == "good\n",
+        "{allowed}"
+    );
     for denied in denied {
-        ensure!(denied["status"] == 403 || denied["status"] == 400, "{denied}");
+        ensure!(
+            denied["status"] == 403 || denied["status"] == 400,
+            "{denied}"
+        );
     }
     // Its name is not resolved.
     let error = unlisted["error"].as_str().unwrap_or_default();
     ensure!(error.starts_with("gaierror"), "{unlisted}");
     let seen = scene.api.seen();
-    ensure!(seen.len() == 1 && seen[0].target() == "/v1/models", "{seen:?}");
+    ensure!(
+        seen.len() == 1 && seen[0].target() == "/v1/models",
+        "{seen:?}"
+    );
     ensure!(seen[0].header("authorization").is_none(), "{seen:?}");
     until(|| {
         let records = records(env, RULES)?;
-        let get = json!({"event": "http", "method": "GET", "path": "/v1/models", "verdict": "allowed"});
+        let get =
+            json!({"event": "http", "method": "GET", "path": "/v1/models", "verdict": "allowed"});
         let post = json!({"event": "http", "method": "POST", "path": "/v1/models", "status": 403, "verdict": "denied"});
         Ok(expect_record(&records, &get).is_ok() && expect_record(&records, &post).is_ok())
     })?;

@@ -102,7 +102,10 @@ pub(super) fn ask(env: &TestEnv, sandbox: &str, questions: &[Value]) -> Result<V
 
 /// Returns the records of a sandbox's network, each of which has to fit the schema.
 pub(super) fn records(env: &TestEnv, sandbox: &str) -> Result<Vec<Value>> {
-    let text = told(env, &["logs", "--source", "network", "--format", "json", sandbox])?;
+    let text = told(
+        env,
+        &["logs", "--source", "network", "--format", "json", sandbox],
+    )?;
     let mut records = Vec::new();
     for line in text.lines() {
         schema::judge("logs-network", line)?;

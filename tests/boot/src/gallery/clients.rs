@@ -15,9 +15,20 @@ const SANDBOX: &str = "clients";
 
 const IMAGE: ServiceImage = ServiceImage {
     name: NAME,
-    packages: &["curl", "git", "python3-requests", "python3-httpx", "nodejs", "rclone"],
+    packages: &[
+        "curl",
+        "git",
+        "python3-requests",
+        "python3-httpx",
+        "nodejs",
+        "rclone",
+    ],
     setup: "mkdir -p /srv/home; chmod 1777 /srv/home",
-    config: &["--config.cmd=sleep", "--config.cmd=3000", "--config.env=HOME=/srv/home"],
+    config: &[
+        "--config.cmd=sleep",
+        "--config.cmd=3000",
+        "--config.env=HOME=/srv/home",
+    ],
 };
 
 /// A client: its name, which is the path of its request, and a script that sends it to `$1` and prints the answer.
@@ -72,7 +83,11 @@ pub(super) fn trusting() -> Result<String> {
             ensure!(answer == "good\n", "it printed {answer:?}");
             let seen = upstream.last(&format!("/{name}"))?;
             let expected = format!("Bearer {value}");
-            ensure!(seen.header("authorization") == Some(expected.as_str()), "{}", seen.head);
+            ensure!(
+                seen.header("authorization") == Some(expected.as_str()),
+                "{}",
+                seen.head
+            );
             Ok(())
         });
         failures.extend(sent.err().map(|error| format!("{name}: {error:#}")));
@@ -81,7 +96,10 @@ pub(super) fn trusting() -> Result<String> {
         ensure!(answer.contains(BRANCH), "it printed {answer:?}");
         let seen = upstream.seen();
         let credential = Some(format!("x-access-token:{value}"));
-        ensure!(seen.iter().any(|seen| seen.basic() == credential), "{seen:?}");
+        ensure!(
+            seen.iter().any(|seen| seen.basic() == credential),
+            "{seen:?}"
+        );
         Ok(())
     });
     failures.extend(listed.err().map(|error| format!("git: {error:#}")));
@@ -104,10 +122,19 @@ fn start(env: &TestEnv, authority: &HostAuthority, port: u16, image: &str) -> Re
     let line = || {
         let _ = env.msb().args(["rm", "-f", SANDBOX]).output();
         let mut line = env.machine_command("run");
-        line.args(["--quiet", "-d", "--name", SANDBOX, "--cpus", "1", "--memory", "768M"])
-            .args(["--pull", "never", "--dns", &resolver, "--net-allow", &allowed])
-            .args(["--secret", &secret, image])
-            .env("KEY", value());
+        line.args([
+            "--quiet", "-d", "--name", SANDBOX, "--cpus", "1", "--memory", "768M",
+        ])
+        .args([
+            "--pull",
+            "never",
+            "--dns",
+            &resolver,
+            "--net-allow",
+            &allowed,
+        ])
+        .args(["--secret", &secret, image])
+        .env("KEY", value());
         authority.trusted(line)
     };
     let started = env.retried(line, &[])?;
@@ -119,7 +146,17 @@ fn start(env: &TestEnv, authority: &HostAuthority, port: u16, image: &str) -> Re
 fn ask(env: &TestEnv, script: &str, upstream: &Upstream, path: &str) -> Result<String> {
     let url = format!("https://{HOST}:{}/{path}", upstream.port);
     let mut line = env.msb();
-    line.args(["exec", "--timeout", "120s", SANDBOX, "sh", "-c", script, "sh", &url]);
+    line.args([
+        "exec",
+        "--timeout",
+        "120s",
+        SANDBOX,
+        "sh",
+        "-c",
+        script,
+        "sh",
+        &url,
+    ]);
     let output = line.output().context("cannot run msb")?;
     ensure!(output.status.success(), "{}", describe(&output));
     Ok(String::from_utf8(output.stdout)?)

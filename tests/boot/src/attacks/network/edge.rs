@@ -58,7 +58,10 @@ pub(super) const EDGE_FLOODS: &[Flood] = &[
 pub(super) fn write_authority(directory: &Path) -> Result<()> {
     let authority = Authority::create(&[HOST.parse()?])?;
     fs::write(directory.join("ca.pem"), authority.certificate_pem())?;
-    Ok(fs::write(directory.join("ca.key"), authority.key_pem().as_bytes())?)
+    Ok(fs::write(
+        directory.join("ca.key"),
+        authority.key_pem().as_bytes(),
+    )?)
 }
 
 /// Returns the settings of a sandbox with a secret for [`HOST`] at a port of this host's loopback.
@@ -88,7 +91,10 @@ fn babbling_server() -> Result<Value> {
 /// Resolves the host of the secret, connects to its server, and returns the ports of the connections that came about.
 fn connect(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<(SocketAddrV4, Vec<u16>)> {
     let to = victim.settings["secrets"][0]["to"][0].as_str();
-    let port = to.and_then(|to| to.rsplit_once(':')).context("no destination")?.1;
+    let port = to
+        .and_then(|to| to.rsplit_once(':'))
+        .context("no destination")?
+        .1;
     let to = SocketAddrV4::new(GATEWAY, port.parse()?);
     guest.send(&datagram(QUERY_PORT, DNS, QUESTION))?;
     guest.take_for(PAUSE)?;
@@ -99,7 +105,11 @@ fn connect(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<(SocketAddr
     let ports = guest.established.keys().filter(|(_, peer)| *peer == to);
     let ports: Vec<u16> = ports.map(|(port, _)| *port).collect();
     // More are not accepted, and so cost nothing.
-    ensure!(!ports.is_empty() && ports.len() <= 256, "{} connections", ports.len());
+    ensure!(
+        !ports.is_empty() && ports.len() <= 256,
+        "{} connections",
+        ports.len()
+    );
     Ok((to, ports))
 }
 
