@@ -13,6 +13,7 @@ mod bound;
 mod commit;
 mod diff;
 mod disk;
+mod edge;
 mod exec;
 mod fs;
 mod growth;
@@ -88,6 +89,8 @@ enum Benchmark {
     Disk(disk::Arguments),
     /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls
     Exec(exec::Arguments),
+    /// Measure TLS that is ended for the hosts of secrets, beside TLS that is passed on
+    Edge(edge::Arguments),
     /// Measure snapshots, rollbacks and forks beside a copy of the disk
     Snapshots(snapshots::Arguments),
     /// Measure staged directories: creation, work in a guest, review, apply, commands that are undone
@@ -128,6 +131,7 @@ fn measure(arguments: Arguments) -> Result<u8> {
         | Benchmark::Commit(_)
         | Benchmark::Diff(_)
         | Benchmark::Disk(_)
+        | Benchmark::Edge(_)
         | Benchmark::Exec(_)
         | Benchmark::Fs(_)
         | Benchmark::Growth(_)
@@ -152,6 +156,7 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Snapshots(arguments) => (snapshots::run(arguments, msb)?, &arguments.showing),
         Benchmark::Staged(arguments) => (staged::run(arguments, msb)?, &arguments.showing),
         Benchmark::Disk(arguments) => (disk::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Edge(arguments) => (edge::run(arguments, msb)?, &arguments.showing),
         Benchmark::Exec(arguments) => (exec::run(arguments, msb)?, &arguments.showing),
         Benchmark::Fs(arguments) => (fs::run(arguments, msb)?, &arguments.showing),
         Benchmark::Bound(_) | Benchmark::Measure(_) => bail!("this benchmark writes no report"),

@@ -106,7 +106,7 @@ mod tests {
         let made = TrustEnvironment::new(&secrets, false, false);
         let value = token.placeholder.expect("it was set").to_string();
         let setting = format!("TOKEN={value}");
-        assert_eq!(made.settings, [setting.clone()]);
+        assert_eq!(made.settings, std::slice::from_ref(&setting));
         let mut environment = vec!["A=1".to_owned(), setting, "TOKEN=mine".to_owned()];
         without_placeholders(&mut environment, &secrets);
         assert_eq!(environment, ["A=1", "TOKEN=mine"]);

@@ -36,6 +36,8 @@ pub(crate) struct Exchange {
     reports: Reports,
     /// The values that the answers are searched for; `None` if the host has no secrets.
     watch: Option<Watch>,
+    /// The secret whose value was placed last: what the host compresses from then on is withheld.
+    placed: Mutex<Option<SecretName>>,
     change: Mutex<Option<Changed>>,
     has_answered: AtomicBool,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Exchange {
 struct Asked {
     guest: Option<OnUpgrade>,
     has_protocols: bool,
-    /// A secret whose value is in the request; `None` if none is.
+    /// A secret whose value the request, or an earlier one of the connection, had; `None` if none had one.
     secret: Option<SecretName>,
     is_h2: bool,
 }
@@ -92,6 +94,7 @@ impl Exchange {
             upstream,
             control,
             reports,
+            placed: Mutex::default(),
             change: Mutex::default(),
             has_answered: AtomicBool::new(false),
         }
@@ -129,7 +132,7 @@ impl Exchange {
         if let Some(protocols) = protocols {
             headers::set_protocols(&mut head.headers, protocols);
         }
-        let secret = secrets.last().cloned();
+        let secret = lock(&self.placed).clone();
         record.allow(secrets);
         self.control.await_change(has_protocols);
         let body = RequestBody::new(body, Arc::clone(record));
@@ -182,6 +185,9 @@ impl Exchange {
         }
         if self.watch.is_some() {
             headers::ask_for_plain(&mut head.headers);
+        }
+        if let Some(last) = secrets.last() {
+            *lock(&self.placed) = Some(last.clone());
         }
         Ok(secrets)
     }

@@ -39,6 +39,7 @@ mod sdk;
 pub mod seccomp_list;
 mod soak;
 mod suites;
+mod tls_upstream;
 mod trial;
 mod walk;
 

@@ -37,6 +37,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("prune"),
     schema!("ps"),
     schema!("push"),
+    schema!("secrets"),
     schema!("snapshot-verify"),
     schema!("snapshots"),
     schema!("stats"),

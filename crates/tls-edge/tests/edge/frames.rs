@@ -33,6 +33,11 @@ fn head(fields: &[(&str, &str)]) -> Vec<u8> {
     head
 }
 
+/// Returns true for the announcement that a connection takes no more requests, which answers none.
+fn is_announcement(kind: u8, payload: &[u8]) -> bool {
+    kind == GOAWAY && payload.get(4..8) == Some(&[0; 4])
+}
+
 /// Sends a request with these fields on stream 1, and returns the first answer to it.
 async fn first_answer(lab: &Lab, fields: &[(&str, &str)]) -> (u8, Vec<u8>) {
     let tls = lab.tls(&["h2"]).await.unwrap();
@@ -51,7 +56,8 @@ async fn first_answer(lab: &Lab, fields: &[(&str, &str)]) -> (u8, Vec<u8>) {
             let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
             let mut payload = vec![0; usize::try_from(length).unwrap()];
             stream.read_exact(&mut payload).await.unwrap();
-            if matches!(head[3], HEADERS | RST_STREAM | GOAWAY) {
+            let is_answer = matches!(head[3], HEADERS | RST_STREAM | GOAWAY);
+            if is_answer && !is_announcement(head[3], &payload) {
                 return (head[3], payload);
             }
         }

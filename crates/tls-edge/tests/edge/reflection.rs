@@ -197,7 +197,7 @@ async fn an_answer_that_was_compressed_unasked_is_withheld() {
     let lab = Lab::new(handler(|request| async move {
         assert_eq!(request.headers()["accept-encoding"], "identity");
         let answer = Response::builder().header("content-encoding", "gzip");
-        answer.body(full("compressed")).unwrap()
+        answer.body(full("bytes of gzip")).unwrap()
     }))
     .await;
     for guest in lab.guests().await {
@@ -208,7 +208,7 @@ async fn an_answer_that_was_compressed_unasked_is_withheld() {
         assert_eq!(answer.headers()["x-msb-refused"], "secret.encoded");
         let text = guest::text(answer).await;
         assert!(text.contains("has carried the request out"), "{text}");
-        assert!(!text.contains("compressed"), "{text}");
+        assert!(!text.contains("bytes of gzip"), "{text}");
         guest.close().await;
     }
     let encoded = lab.log.all().into_iter().filter(|event| {
@@ -362,6 +362,28 @@ async fn an_open_answer_is_searched_for_values_that_come_later() {
         guest.closed().await;
     }
     assert_eq!(lab.log.reflected(), 2);
+}
+
+#[tokio::test]
+async fn a_later_answer_that_was_compressed_unasked_is_withheld_too() {
+    let lab = Lab::new(handler(|request| async move {
+        if request.uri().path() == "/first" {
+            return Response::new(full("ok"));
+        }
+        assert_eq!(request.headers()["accept-encoding"], "identity");
+        let answer = Response::builder().header("content-encoding", "gzip");
+        answer.body(full("bytes of gzip")).unwrap()
+    }))
+    .await;
+    for guest in lab.guests().await {
+        let answer = guest.get_with("/first", &lab).await.unwrap();
+        assert_eq!(guest::text(answer).await, "ok");
+        let answer = guest.get("/second", &[("accept-encoding", "gzip")]).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.headers()["x-msb-refused"], "secret.encoded");
+        assert!(!guest::text(answer).await.contains("bytes of gzip"));
+        guest.close().await;
+    }
 }
 
 #[tokio::test]

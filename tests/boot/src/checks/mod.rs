@@ -26,7 +26,7 @@ mod live_snapshots;
 mod merging;
 mod mounts;
 mod native_root;
-mod network;
+pub(crate) mod network;
 mod network_log;
 mod owners;
 mod patches;
@@ -37,6 +37,10 @@ mod resources;
 mod rollback;
 mod root_disk;
 mod run_and_tmp;
+mod secrets;
+mod secrets_canary;
+mod secrets_kept;
+mod secrets_scene;
 mod share_asks;
 mod share_rules;
 mod silence;
@@ -276,6 +280,18 @@ const OF_GUEST: &[Check] = &[
     (
         "a guest trusts the authorities that its host trusts",
         host_authorities::trusted,
+    ),
+    (
+        "secrets are used, and neither the guest nor a file of the host has them",
+        secrets::used,
+    ),
+    (
+        "values of secrets change while connections are open, and outlive no start",
+        secrets_kept::changed,
+    ),
+    (
+        "single requests are allowed, and a sandbox without rules for them has no authority",
+        secrets_kept::requests,
     ),
     (
         "ports that the host chooses are printed, and lead into the sandbox",

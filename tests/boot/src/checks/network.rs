@@ -243,14 +243,19 @@ pub(super) fn names(env: &TestEnv) -> Result<()> {
     Ok(())
 }
 
-/// Serves a resolver that knows one address for every name, but for those that begin with `missing`.
+/// Serves a resolver that knows one address for every name, 198.51.100.7, but for those that begin with `missing`.
 pub(super) fn resolver() -> Result<SocketAddr> {
+    resolver_to(Ipv4Addr::new(198, 51, 100, 7))
+}
+
+/// Serves a resolver that knows this address for every name, but for those that begin with `missing`.
+pub(crate) fn resolver_to(address: Ipv4Addr) -> Result<SocketAddr> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
     let at = socket.local_addr()?;
     thread::spawn(move || {
         let mut buffer = [0; 2000];
         while let Ok((length, client)) = socket.recv_from(&mut buffer) {
-            if let Some(answer) = answer(&buffer[..length]) {
+            if let Some(answer) = answer(&buffer[..length], address) {
                 let _ = socket.send_to(&answer, client);
             }
         }
@@ -258,9 +263,9 @@ pub(super) fn resolver() -> Result<SocketAddr> {
     Ok(at)
 }
 
-/// Returns the query, then one record: the queried name, A, IN, 60 s, 198.51.100.7. For a missing name there is none, and
+/// Returns the query, then one record: the queried name, A, IN, 60 s, the address. For a missing name there is none, and
 /// the code is that of a name that does not exist.
-fn answer(question: &[u8]) -> Option<Vec<u8>> {
+fn answer(question: &[u8], address: Ipv4Addr) -> Option<Vec<u8>> {
     let header = question.first_chunk::<12>()?;
     let name_end = 12 + question[12..].iter().position(|&byte| byte == 0)? + 1;
     let mut answer = header.to_vec();
@@ -271,7 +276,8 @@ fn answer(question: &[u8]) -> Option<Vec<u8>> {
         answer[7] = 0;
         return Some(answer);
     }
-    answer.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 198, 51, 100, 7]);
+    answer.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+    answer.extend_from_slice(&address.octets());
     Some(answer)
 }
 

@@ -2,8 +2,9 @@
 //!
 //! Each starts as its image says and as its user, answers on a published port, logs where `msb logs`
 //! finds it, reloads, stops in its own way with the exit code that docker gives, and starts again with
-//! its data.
+//! its data. An image of clients tries what each of them trusts.
 
+mod clients;
 mod life;
 mod service;
 mod table;
@@ -12,11 +13,13 @@ use test_support::harness::{self, Trial};
 
 use service::Service;
 
-/// Returns a test for each service. Those of the long form run on request.
+/// Returns a test for each service, and one of clients. Those of the long form run on request.
 pub(crate) fn tests() -> Vec<Trial> {
-    table::all()
-        .map(|(service, is_long)| test(service).with_ignored_flag(is_long))
-        .collect()
+    let services = table::all();
+    let services = services.map(|(service, is_long)| test(service).with_ignored_flag(is_long));
+    let clients = format!("gallery::boot_{}", clients::NAME);
+    let clients = harness::test(clients, clients::trusting).with_ignored_flag(true);
+    services.chain([clients]).collect()
 }
 
 fn test(service: &'static Service) -> Trial {

@@ -14,17 +14,17 @@ use super::hosts::{Silent, connect_from, silent_datagrams};
 use super::victim::Victim;
 
 /// The first of the guest's own ports that connections come from.
-const FIRST_PORT: u16 = 10_000;
+pub(super) const FIRST_PORT: u16 = 10_000;
 /// Length of a packet of a guest with an MTU of 65,535 bytes.
 const LONG_BYTES: usize = 60_000;
 /// The largest segment and the largest datagram that fit the wire.
-const SEGMENT_BYTES: usize = 1460;
+pub(super) const SEGMENT_BYTES: usize = 1460;
 const DATAGRAM_BYTES: usize = 1472;
 /// The largest buffer of a connection, in bytes.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// The most flows of each kind that may be inbound.
 const ARRIVALS_MAX: usize = 512;
-const DNS: SocketAddrV4 = SocketAddrV4::new(GATEWAY, 53);
+pub(super) const DNS: SocketAddrV4 = SocketAddrV4::new(GATEWAY, 53);
 
 /// An attack: settings, and the work under them, which returns a summary in words.
 pub(super) struct Flood {
@@ -72,7 +72,7 @@ pub(super) const FLOODS: &[Flood] = &[
 ];
 
 /// Keeps a server until this program ends.
-fn keep<T>(server: T) -> &'static T {
+pub(super) fn keep<T>(server: T) -> &'static T {
     Box::leak(Box::new(server))
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
+use super::edge::write_authority;
 use super::guest::Guest;
 
 /// The message of the process once it is ready, before any frame.
@@ -20,6 +21,8 @@ pub(crate) struct Victim {
     process: Child,
     directory: PathBuf,
     published: Vec<String>,
+    /// The settings, in the form of `sandbox.json`.
+    pub(super) settings: Value,
     /// Memory of the process before it served anything, in KiB.
     pub(crate) idle_kib: u64,
 }
@@ -35,6 +38,9 @@ impl Victim {
         fs::create_dir_all(directory)?;
         let errand = json!({ "network": settings, "jail": "required" });
         fs::write(directory.join("machine.json"), errand.to_string())?;
+        if !settings["secrets"].is_null() {
+            write_authority(directory)?;
+        }
         let (mut guest_end, network_end) = UnixStream::pair()?;
         let words = [wrapper, &[msb.to_str().context("a path in UTF-8")?]].concat();
         let process = Command::new(words[0])
@@ -49,6 +55,7 @@ impl Victim {
             process,
             published: Vec::new(),
             directory: directory.to_owned(),
+            settings: settings.clone(),
             idle_kib: 0,
         };
         let mut said = [0; READY.len()];
