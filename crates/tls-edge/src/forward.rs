@@ -66,7 +66,12 @@ pub(crate) async fn answer(
     let record = Record::new(&head, name, exchange.reports.clone());
     let answer = match exchange.forward(head, body, &record).await {
         Ok(answer) => answer,
-        Err(Failure::BrokenOff(error)) => return Err(error),
+        Err(Failure::BrokenOff(error)) => {
+            if matches!(error, BrokenOff::Unsent(_)) {
+                exchange.control.close();
+            }
+            return Err(error);
+        }
         Err(Failure::Refused(refusal)) => {
             if refusal.closes() && is_h2 {
                 exchange.control.close();

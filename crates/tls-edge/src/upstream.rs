@@ -1,7 +1,9 @@
 //! The end of a connection that sends requests to the host.
 
+use std::error::Error as _;
 use std::sync::{Mutex, PoisonError};
 
+use h2::Reason;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -23,8 +25,15 @@ pub(crate) enum Upstream {
 /// The host broke a request off. The guest sees its connection, or its stream, break off too, as it would without
 /// msb, and repeats the request if it may.
 #[derive(Debug, Error)]
-#[error("the host broke the request off")]
-pub(crate) struct BrokenOff(#[source] hyper::Error);
+pub(crate) enum BrokenOff {
+    /// The host may have seen the request.
+    #[error("the host broke the request off")]
+    Host(#[source] hyper::Error),
+    /// The host takes no more requests on this connection, and has not seen this one. Clients send it again on another
+    /// connection, whatever its method is.
+    #[error("the host takes no more requests on this connection")]
+    Unsent(#[source] h2::Error),
+}
 
 /// A reason why a request has no answer of the host's.
 #[derive(Debug)]
@@ -81,15 +90,25 @@ impl Upstream {
                 };
                 let sent = sender().try_send_request(request).await;
                 sent.map_err(|error| {
-                    if error.message().is_some() {
-                        return Failure::Refused(Refusal::Unanswered);
-                    }
+                    let is_unsent = error.message().is_some() || is_unseen(error.error());
                     // The reason of a reset goes on to the guest.
-                    Failure::BrokenOff(BrokenOff(error.into_error()))
+                    Failure::BrokenOff(if is_unsent {
+                        BrokenOff::Unsent(Reason::REFUSED_STREAM.into())
+                    } else {
+                        BrokenOff::Host(error.into_error())
+                    })
                 })
             }
         }
     }
+}
+
+/// Returns true if a request over HTTP/2 failed because the host said that it had not looked at it: its stream comes after
+/// the last one that the host named when it announced the end of the connection.
+fn is_unseen(error: &hyper::Error) -> bool {
+    let source = error.source();
+    let source = source.and_then(|source| source.downcast_ref::<h2::Error>());
+    source.is_some_and(|error| error.is_go_away() && error.is_remote())
 }
 
 /// Returns the failure of a request over HTTP/1.1. A host may close a connection between two requests: the guest
@@ -100,6 +119,6 @@ fn broken_off(error: hyper::Error, is_first: bool) -> Failure {
     } else if is_first {
         Failure::Refused(Refusal::Unanswered)
     } else {
-        Failure::BrokenOff(BrokenOff(error))
+        Failure::BrokenOff(BrokenOff::Host(error))
     }
 }

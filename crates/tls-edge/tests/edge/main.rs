@@ -6,6 +6,7 @@
 mod authority;
 mod bodies;
 mod certificates;
+mod closings;
 mod flood;
 mod frames;
 mod guest;
