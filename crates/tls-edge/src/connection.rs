@@ -151,6 +151,8 @@ where
     let connection = server::conn::http1::Builder::new()
         .preserve_header_case(true)
         .max_buf_size(HTTP1_BUFFER_BYTES)
+        // A guest that has sent its requests may end its side, and still wants the answers.
+        .half_close(true)
         .auto_date_header(false)
         .serve_connection(io, service)
         .with_upgrades();

@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use h2::Reason;
 use http::{Request, Response};
@@ -12,11 +13,13 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use msb_tls_edge::Served;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::Notify;
+use tokio::time::sleep;
 
 use crate::guest;
-use crate::lab::{HOST, Lab};
-use crate::upstream::{HostAuthority, Upstream, frames, full};
+use crate::lab::{HOST, Lab, Tls, within};
+use crate::upstream::{HostAuthority, Upstream, frames, full, handler};
 
 /// Returns a server of HTTP/2 that has each connection end once `ending` is notified. `/open` is an answer without end.
 async fn ending_server(authority: &HostAuthority, ending: Arc<Notify>) -> Upstream {
@@ -73,4 +76,37 @@ async fn a_request_that_the_host_does_not_take_is_one_to_send_again() {
     drop(open);
     let outcome = guest.closed().await;
     assert!(matches!(outcome, Served::Ended { .. }), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_guest_that_ends_its_side_gets_its_answer() {
+    let answering = Arc::new(Notify::new());
+    let waiting = Arc::clone(&answering);
+    let lab = Lab::new(handler(move |_| {
+        let waiting = Arc::clone(&waiting);
+        async move {
+            waiting.notified().await;
+            Response::new(full("late"))
+        }
+    }))
+    .await;
+    let Tls { mut stream, served } = lab.tls(&["http/1.1"]).await.unwrap();
+    let request = format!("GET / HTTP/1.1\r\nhost: {HOST}\r\n\r\n");
+    let mut answer = String::new();
+    within(async {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream.shutdown().await.unwrap();
+        // The edge sees the end of the guest's side before there is an answer.
+        sleep(Duration::from_millis(50)).await;
+        answering.notify_one();
+        stream.read_to_string(&mut answer).await.unwrap();
+    })
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.ends_with("late"), "{answer}");
+    let outcome = within(served).await.unwrap();
+    assert!(
+        matches!(outcome, Served::Ended { is_clean: true }),
+        "{outcome:?}"
+    );
 }
