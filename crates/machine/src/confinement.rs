@@ -21,7 +21,7 @@ const FILE_MIN_BYTES: u64 = 1 << 30;
 
 /// Data memory limit of the network process, in bytes: twice the highest use that was measured.
 const NETWORK_DATA_BYTES: u64 = 128 << 20;
-/// The same if the process ends TLS: 128 connections take at most 450 KiB each.
+/// The same if the process ends TLS, whose connections take at most 160 MiB (`limits.rs` in `msb-tls-edge`).
 const EDGE_DATA_BYTES: u64 = 192 << 20;
 
 /// Returns the supervisor's jail: the directory that it writes, and no other file.

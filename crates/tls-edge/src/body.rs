@@ -15,6 +15,8 @@ use msb_secrets::SecretName;
 use thiserror::Error;
 
 use crate::connection::Control;
+use crate::headers;
+use crate::limits::{TRAILERS_FIELDS_MAX, TRAILERS_MAX_BYTES};
 use crate::record::Record;
 use crate::reflect::Reflected;
 use crate::watch::LiveScan;
@@ -36,12 +38,32 @@ impl RequestBody {
     }
 }
 
+/// A reason why a request ends before its end.
+#[derive(Debug, Error)]
+pub(crate) enum BrokenRequest {
+    /// The guest broke it off.
+    #[error("the guest broke the request off")]
+    Guest(#[source] hyper::Error),
+    /// Its trailers are too large.
+    #[error(transparent)]
+    Trailers(#[from] LargeTrailers),
+}
+
+/// The trailers of a body are too large.
+#[derive(Debug, Error)]
+#[error("the trailers have more than {TRAILERS_FIELDS_MAX} fields or {TRAILERS_MAX_BYTES} bytes")]
+pub(crate) struct LargeTrailers;
+
 impl Body for RequestBody {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BrokenRequest;
 
     fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Polled<Self::Error> {
         let frame = ready!(Pin::new(&mut self.incoming).poll_frame(context));
+        let frame = frame.map(|frame| {
+            let frame = frame.map_err(BrokenRequest::Guest);
+            frame.and_then(|frame| bounded(frame).map_err(BrokenRequest::from))
+        });
         if let Some(Ok(frame)) = &frame
             && let Some(data) = frame.data_ref()
         {
@@ -89,6 +111,9 @@ pub(crate) enum BrokenBody {
     /// The host broke it off.
     #[error("the host broke the answer off")]
     Host(#[source] hyper::Error),
+    /// Its trailers are too large.
+    #[error(transparent)]
+    Trailers(#[from] LargeTrailers),
     /// It holds the value of a secret.
     #[error("the answer holds the value of the secret {0}")]
     Reflected(SecretName),
@@ -147,7 +172,10 @@ impl Body for AnswerBody {
                 .map_err(|never| match never {}),
             Source::Host(incoming) => {
                 let frame = ready!(Pin::new(incoming).poll_frame(context));
-                let frame = frame.map(|frame| frame.map_err(BrokenBody::Host));
+                let frame = frame.map(|frame| {
+                    let frame = frame.map_err(BrokenBody::Host);
+                    frame.and_then(|frame| bounded(frame).map_err(BrokenBody::from))
+                });
                 count(&this.record, frame.as_ref());
                 Poll::Ready(frame)
             }
@@ -205,7 +233,7 @@ impl SearchedBody {
 
     /// Returns the part of a frame that may be passed on; `None` if all of it is held back.
     fn pass(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, BrokenBody> {
-        let frame = match frame.into_data() {
+        let frame = match bounded(frame)?.into_data() {
             Ok(bytes) => return Ok(data(self.scan.feed(&bytes)?)),
             Err(frame) => frame,
         };
@@ -235,6 +263,17 @@ impl From<Reflected> for BrokenBody {
     fn from(found: Reflected) -> Self {
         Self::Reflected(found.secret)
     }
+}
+
+/// Returns a frame, unless it is one of trailers that are too large.
+fn bounded(frame: Frame<Bytes>) -> Result<Frame<Bytes>, LargeTrailers> {
+    let is_large = frame
+        .trailers_ref()
+        .is_some_and(|trailers| headers::exceed(trailers, TRAILERS_FIELDS_MAX, TRAILERS_MAX_BYTES));
+    if is_large {
+        return Err(LargeTrailers);
+    }
+    Ok(frame)
 }
 
 fn data(bytes: Bytes) -> Option<Frame<Bytes>> {

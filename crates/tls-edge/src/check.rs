@@ -8,6 +8,7 @@ use http::request::Parts;
 use http::uri::Scheme;
 use http::{Method, Version};
 
+use crate::limits::FIELDS_MAX;
 use crate::refusal::Refusal;
 use crate::settings::Destination;
 
@@ -26,6 +27,9 @@ pub(crate) fn check(head: &Parts, destination: &Destination) -> Result<(), Refus
     }
     if !is_for(head, destination) {
         return Err(Refusal::Authority);
+    }
+    if head.headers.len() > FIELDS_MAX {
+        return Err(Refusal::Fields);
     }
     check_coding(head)
 }

@@ -21,8 +21,9 @@ use crate::body::RequestBody;
 use crate::event::{EdgeEvent, Events};
 use crate::forward::{Exchange, answer};
 use crate::limits::{
-    CONNECTION_WINDOW_BYTES, ERROR_STREAMS_MAX, HTTP1_BUFFER_BYTES, HTTP2_HEADERS_MAX_BYTES,
-    RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAM_WINDOW_BYTES, STREAMS_MAX,
+    ERROR_STREAMS_MAX, GUEST_CONNECTION_WINDOW_BYTES, GUEST_STREAM_WINDOW_BYTES,
+    HOST_CONNECTION_WINDOW_BYTES, HOST_STREAM_WINDOW_BYTES, HTTP1_BUFFER_BYTES,
+    HTTP2_HEADERS_MAX_BYTES, RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAMS_MAX,
 };
 use crate::record::Reports;
 use crate::settings::Destination;
@@ -136,8 +137,8 @@ where
     let service = service_fn(move |request| answer(Arc::clone(&shared), request));
     if is_h2 {
         let connection = server::conn::http2::Builder::new(tasks)
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .initial_stream_window_size(GUEST_STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(GUEST_CONNECTION_WINDOW_BYTES)
             .max_concurrent_streams(STREAMS_MAX)
             .max_header_list_size(HTTP2_HEADERS_MAX_BYTES)
             .max_send_buf_size(STREAM_SEND_BYTES)
@@ -199,8 +200,8 @@ async fn connect(host: HostStream<TcpStream>, tasks: &Tasks, control: &Arc<Contr
     let begun = if is_h2 {
         let mut builder = client::conn::http2::Builder::new(tasks.clone());
         builder
-            .initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .initial_stream_window_size(HOST_STREAM_WINDOW_BYTES)
+            .initial_connection_window_size(HOST_CONNECTION_WINDOW_BYTES)
             .max_header_list_size(HTTP2_HEADERS_MAX_BYTES)
             .max_send_buf_size(STREAM_SEND_BYTES)
             .max_pending_accept_reset_streams(RESET_STREAMS_MAX)

@@ -17,6 +17,7 @@ use crate::body::{AnswerBody, RequestBody};
 use crate::check::{authority_of, check};
 use crate::connection::{Control, Terms};
 use crate::headers;
+use crate::limits::FIELDS_MAX;
 use crate::record::{Record, Reports};
 use crate::reflect::{Reflected, Watched};
 use crate::refusal::{DeniedRequest, Refusal};
@@ -247,7 +248,7 @@ impl Exchange {
             let answer = self.change(head, (asked, host), record);
             return answer.ok_or_else(|| Refusal::Malformed.into());
         }
-        if !headers::is_plainly_transferred(&head.headers) {
+        if !headers::is_plainly_transferred(&head.headers) || head.headers.len() > FIELDS_MAX {
             return Err(Refusal::Malformed.into());
         }
         let is_last = has_token(&head.headers, CONNECTION, "close");

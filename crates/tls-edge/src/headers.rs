@@ -118,6 +118,14 @@ fn is_plain(value: &HeaderValue) -> bool {
     text.is_ok_and(|text| text.split(',').map(str::trim).all(is_known))
 }
 
+/// Returns true if there are more fields, or more bytes of names and values, than these.
+pub(crate) fn exceed(headers: &HeaderMap, fields_max: usize, bytes_max: usize) -> bool {
+    let bytes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len());
+    headers.len() > fields_max || bytes.sum::<usize>() > bytes_max
+}
+
 /// Returns true if the body of an answer is chunked, or not coded for its transfer.
 pub(crate) fn is_plainly_transferred(headers: &HeaderMap) -> bool {
     let mut codings = headers.get_all(TRANSFER_ENCODING).iter();

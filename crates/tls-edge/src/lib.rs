@@ -51,6 +51,7 @@ mod fixtures;
 pub use authority::{Authority, AuthorityError};
 pub use edge::{Edge, EdgeError};
 pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
+pub use limits::MEMORY_MAX_BYTES;
 pub use roots::{NoRoots, Roots};
 pub use served::{Refused, Served};
 pub use settings::EdgeSettings;

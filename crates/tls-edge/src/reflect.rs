@@ -69,7 +69,7 @@ pub(crate) struct Reflected {
 pub(crate) struct Scan {
     values: Vec<Arc<HeldValue>>,
     /// The number of bytes at the end of the body so far that each needle begins with, in the order of `values`.
-    states: Vec<Vec<usize>>,
+    states: Vec<Vec<u16>>,
     held: Zeroizing<Vec<u8>>,
     found: Option<Reflected>,
 }
@@ -102,12 +102,13 @@ impl Scan {
         let mut hold = 0;
         for (value, states) in self.values.iter().zip(&mut self.states) {
             for (needle, state) in value.needles.iter().zip(states) {
-                let Some(next) = needle.advance(*state, bytes) else {
+                let Some(next) = needle.advance(usize::from(*state), bytes) else {
                     let secret = value.name.clone();
                     self.held.clear();
                     return Err(self.found.insert(Reflected { secret }).clone());
                 };
-                *state = next;
+                // A needle has fewer bytes than that.
+                *state = u16::try_from(next).unwrap_or(u16::MAX);
                 hold = hold.max(needle.held(next));
             }
         }

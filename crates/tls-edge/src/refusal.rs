@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::body::AnswerBody;
 use crate::event::{logged_method, logged_path};
+use crate::limits::FIELDS_MAX;
 use crate::place::NotPlaced;
 use crate::record::Record;
 use crate::values::NoValue;
@@ -25,6 +26,8 @@ pub(crate) enum Refusal {
     Method,
     /// The request does not name the host of the connection, once.
     Authority,
+    /// The head has too many fields.
+    Fields,
     /// The body has another coding than chunked.
     Coding,
     /// The path can be read in two ways.
@@ -61,7 +64,7 @@ impl Refusal {
     /// end is lost.
     pub(crate) fn closes(&self) -> bool {
         match self {
-            Self::Method | Self::Authority | Self::Coding => true,
+            Self::Method | Self::Authority | Self::Fields | Self::Coding => true,
             Self::Unanswered | Self::Malformed | Self::Reflected(_) => true,
             Self::Path(_) | Self::Rule(_) | Self::NoValue(_) | Self::NotPlaced(_) => false,
             Self::Unproved(_) | Self::Encoded(_) => false,
@@ -104,6 +107,7 @@ impl Refusal {
         match self {
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method"),
             Self::Authority => (StatusCode::MISDIRECTED_REQUEST, "authority"),
+            Self::Fields => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "fields"),
             Self::Coding => (StatusCode::NOT_IMPLEMENTED, "transfer-encoding"),
             Self::Path(_) => (StatusCode::BAD_REQUEST, "path"),
             Self::Rule(_) => (StatusCode::FORBIDDEN, "rule"),
@@ -123,6 +127,9 @@ impl Refusal {
             Self::Authority => format!(
                 "this connection is for {authority}: send this name, once, as the host of the request"
             ),
+            Self::Fields => {
+                format!("a request to {authority} can have at most {FIELDS_MAX} fields in its head")
+            }
             Self::Coding => {
                 "a body can be chunked or have a length, other transfer encodings are not supported"
                     .to_owned()

@@ -7,7 +7,7 @@ use rustls::pki_types::ServerName;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream as GuestStream;
 use tokio_rustls::{StartHandshake, TlsConnector};
@@ -16,7 +16,9 @@ use crate::connection::{self, H2, HTTP1, Host, Terms};
 use crate::edge::Edge;
 use crate::event::{EdgeEvent, Events, logged_host};
 use crate::hello::{self, Hello, Opening};
-use crate::limits::{CONNECTIONS_MAX, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX};
+use crate::limits::{
+    CONNECTIONS_MAX, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX, HTTP2_CONNECTIONS_MAX,
+};
 use crate::served::{Refused, Served};
 use crate::settings::Destination;
 use crate::tls::{self, GuestEnd};
@@ -25,6 +27,7 @@ use crate::tls::{self, GuestEnd};
 #[derive(Debug)]
 pub(crate) struct Gates {
     connections: Semaphore,
+    http2: Semaphore,
     handshakes: Semaphore,
 }
 
@@ -32,6 +35,7 @@ impl Default for Gates {
     fn default() -> Self {
         Self {
             connections: Semaphore::new(CONNECTIONS_MAX),
+            http2: Semaphore::new(HTTP2_CONNECTIONS_MAX),
             handshakes: Semaphore::new(HANDSHAKES_MAX),
         }
     }
@@ -139,9 +143,10 @@ impl Edge {
         let Guest {
             stream,
             accepted,
-            offer,
+            mut offer,
             destination,
         } = guest;
+        let place = self.http2_place(&mut offer)?;
         let sni = || logged_host(&destination.name);
         let socket = dial().await.map_err(Refused::Dial)?;
         // A semaphore that is never closed gives its permit.
@@ -153,6 +158,7 @@ impl Edge {
         }
         let start = StartHandshake::from_parts(accepted, stream);
         let protocols = chosen(&host, offer);
+        let _place = place.filter(|_| protocols.iter().any(|protocol| is_http2(protocol)));
         let greeted = self.greet(&destination.name, protocols, start).await;
         let stream = greeted.inspect_err(|error| {
             if let Refused::Handshake(error) = error
@@ -167,6 +173,25 @@ impl Edge {
             destination,
         };
         Ok(connection::run(stream, host, terms, events).await)
+    }
+
+    /// Takes a place for a connection in HTTP/2, if the guest offers that. If there is none, the host is offered
+    /// HTTP/1.1 alone.
+    fn http2_place(
+        &self,
+        offer: &mut Vec<Vec<u8>>,
+    ) -> Result<Option<SemaphorePermit<'_>>, Refused> {
+        if !offer.iter().any(|protocol| is_http2(protocol)) {
+            return Ok(None);
+        }
+        if let Ok(place) = self.gates.http2.try_acquire() {
+            return Ok(Some(place));
+        }
+        offer.retain(|protocol| !is_http2(protocol));
+        if offer.is_empty() {
+            return Err(Refused::BusyHttp2);
+        }
+        Ok(None)
     }
 
     /// Does the handshake with the host, which has to prove its name.
@@ -215,6 +240,10 @@ fn offer(offered: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Refused> {
         return Err(Refused::Protocol);
     }
     Ok(served)
+}
+
+fn is_http2(protocol: &[u8]) -> bool {
+    protocol == H2
 }
 
 /// Returns the protocol that the host chose; the guest's preference if there is no host to choose.

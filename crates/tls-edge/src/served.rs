@@ -6,7 +6,7 @@ use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use thiserror::Error;
 
 use crate::authority::AuthorityError;
-use crate::limits::CONNECTIONS_MAX;
+use crate::limits::{CONNECTIONS_MAX, HTTP2_CONNECTIONS_MAX};
 
 /// The outcome of a connection.
 #[derive(Debug)]
@@ -35,6 +35,13 @@ pub enum Refused {
         CONNECTIONS_MAX
     )]
     Busy,
+    /// The sandbox has as many ended connections in HTTP/2 as it may have, and the guest offered nothing else.
+    #[error(
+        "the sandbox has {} connections in HTTP/2 whose TLS is ended, which is the limit, and the guest does not \
+         offer HTTP/1.1",
+        HTTP2_CONNECTIONS_MAX
+    )]
+    BusyHttp2,
     /// The guest's side cannot be read.
     #[error("cannot read the guest's connection")]
     Guest(#[source] io::Error),
@@ -61,7 +68,7 @@ pub enum Refused {
 impl Diagnose for Refused {
     fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Busy => Diagnosis::new(ErrorKind::Busy),
+            Self::Busy | Self::BusyHttp2 => Diagnosis::new(ErrorKind::Busy),
             Self::Authority(source) => source.diagnosis(),
             Self::Dial(source) => source.diagnosis(),
             Self::NotAllowed => Diagnosis::new(ErrorKind::PermissionDenied),

@@ -17,7 +17,7 @@ use crate::reflect::Needle;
 pub(crate) const WAIT: Duration = Duration::from_secs(10);
 
 /// The number of values of a secret that answers are searched for: the present one, and the last ones before it.
-const KNOWN_MAX: usize = 8;
+const KNOWN_MAX: usize = 4;
 /// The memory of the searched texts of a secret. The longest value takes less, so that the present one is always known.
 pub(crate) const KNOWN_MAX_BYTES: usize = 1 << 20;
 

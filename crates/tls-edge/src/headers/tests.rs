@@ -148,6 +148,14 @@ fn a_coding_that_hides_a_value_is_an_encoded_answer() {
 }
 
 #[test]
+fn fields_and_bytes_are_counted() {
+    let two = map(&[("x", "123"), ("x", "45")]);
+    assert!(!exceed(&two, 2, 7));
+    assert!(exceed(&two, 1, 7) && exceed(&two, 2, 6));
+    assert!(!exceed(&HeaderMap::new(), 0, 0));
+}
+
+#[test]
 fn a_transfer_is_chunked_or_plain() {
     assert!(is_plainly_transferred(&map(&[])));
     assert!(is_plainly_transferred(&map(&[(

@@ -1,14 +1,18 @@
 //! More connections than there may be.
 
+use http::{HeaderName, HeaderValue};
+use http_body::Frame;
 use msb_tls_edge::{Refused, Served};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use crate::guest;
+use crate::guest::{self, Guest};
 use crate::lab::{Lab, within};
 use crate::upstream::{frames, handler, ok};
 
 /// The number of connections at once that are ended, or whose hello is not complete.
-const CONNECTIONS_MAX: usize = 128;
+const CONNECTIONS_MAX: usize = 96;
+/// The number of these that speak HTTP/2.
+const HTTP2_CONNECTIONS_MAX: usize = 8;
 
 #[tokio::test]
 async fn connections_beyond_the_limit_are_refused_and_the_others_go_on() {
@@ -41,6 +45,55 @@ async fn connections_beyond_the_limit_are_refused_and_the_others_go_on() {
         guest::text(next.get_with("/", &lab).await.unwrap()).await,
         "ok"
     );
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_of_http_2_speak_http_1() {
+    let lab = Lab::new(ok()).await;
+    let mut guests = Vec::new();
+    for _ in 0..HTTP2_CONNECTIONS_MAX {
+        guests.push(lab.http2().await);
+    }
+    let next = lab.tls(&["h2", "http/1.1"]).await.unwrap();
+    let chosen = next.stream.get_ref().1.alpn_protocol().map(<[u8]>::to_vec);
+    assert_eq!(chosen.as_deref(), Some(b"http/1.1".as_slice()));
+    let next = Guest::http1(next).await;
+    let answer = next.get_with("/", &lab).await.unwrap();
+    assert_eq!(guest::text(answer).await, "ok");
+    // A guest that speaks nothing else has to wait.
+    assert!(lab.tls(&["h2"]).await.is_err());
+    guests.pop().unwrap().close().await;
+    let last = lab.http2().await;
+    let answer = last.get_with("/", &lab).await.unwrap();
+    assert_eq!(guest::text(answer).await, "ok");
+}
+
+#[tokio::test]
+async fn heads_and_trailers_of_many_fields_are_refused() {
+    let lab = Lab::new(handler(|request| async move {
+        let is_many = request.uri().path() == "/many";
+        let (sender, body) = frames();
+        tokio::spawn(async move {
+            let fields = if is_many { 21 } else { 20 };
+            let trailers = (0..fields).map(|number| {
+                let name: HeaderName = format!("x-{number}").parse().unwrap();
+                (name, HeaderValue::from_static("1"))
+            });
+            // The edge may have ended the answer.
+            let _ = sender.send(Frame::trailers(trailers.collect())).await;
+        });
+        http::Response::new(body)
+    }))
+    .await;
+    let guest = lab.http2().await;
+    let names: Vec<_> = (0..101).map(|number| format!("x-{number}")).collect();
+    let headers: Vec<_> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let answer = guest.get("/", &headers).await.unwrap();
+    assert_eq!(answer.status(), 431);
+    let (_, is_broken) = guest::bytes_of(lab.http2().await.get("/", &[]).await).await;
+    assert!(!is_broken);
+    let (_, is_broken) = guest::bytes_of(lab.http2().await.get("/many", &[]).await).await;
+    assert!(is_broken);
 }
 
 #[tokio::test]

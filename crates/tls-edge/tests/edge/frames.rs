@@ -5,22 +5,22 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::lab::{HOST, Lab, within};
 use crate::upstream::ok;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const HEADERS: u8 = 1;
+pub(crate) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(crate) const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
+pub(crate) const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 /// `END_STREAM` and `END_HEADERS`.
-const WHOLE: u8 = 0x5;
+pub(crate) const WHOLE: u8 = 0x5;
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let head = [&length[1..], &[kind, flags], &stream.to_be_bytes()].concat();
     [head.as_slice(), payload].concat()
 }
 
 /// Returns a head in HPACK without tables.
-fn head(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn head(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut head = Vec::new();
     for (name, value) in fields {
         head.push(0);
@@ -65,10 +65,10 @@ async fn first_answer(lab: &Lab, fields: &[(&str, &str)]) -> (u8, Vec<u8>) {
     .await
 }
 
-const METHOD: (&str, &str) = (":method", "GET");
-const SCHEME: (&str, &str) = (":scheme", "https");
-const AUTHORITY: (&str, &str) = (":authority", HOST);
-const PATH: (&str, &str) = (":path", "/");
+pub(crate) const METHOD: (&str, &str) = (":method", "GET");
+pub(crate) const SCHEME: (&str, &str) = (":scheme", "https");
+pub(crate) const AUTHORITY: (&str, &str) = (":authority", HOST);
+pub(crate) const PATH: (&str, &str) = (":path", "/");
 
 #[tokio::test]
 async fn a_head_that_is_not_valid_is_reset() {

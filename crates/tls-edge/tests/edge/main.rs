@@ -20,3 +20,4 @@ mod smuggling;
 mod upgrades;
 mod upstream;
 mod values;
+mod windows;
