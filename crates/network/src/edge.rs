@@ -4,9 +4,8 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::unix::net::UnixListener;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 
 use msb_tls_edge::{Edge, Refused, Served};
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
@@ -128,8 +127,10 @@ impl EdgeFlow {
 struct Outcome {
     /// The end of the flow, if the edge knows it better than the guest's connection.
     end: OnceLock<FlowEnd>,
-    is_over: AtomicBool,
-    is_clean: AtomicBool,
+    /// Set once the edge has ended the connection: true if it ended as both sides wanted it.
+    is_clean: OnceLock<bool>,
+    /// The task of the guest's connection, if it waits for that.
+    waiting: Mutex<Option<Waker>>,
 }
 
 impl Outcome {
@@ -147,13 +148,24 @@ impl Outcome {
             Served::Ended { is_clean } | Served::Passed { is_clean } => *is_clean,
             Served::Refused(_) => false,
         };
-        self.is_clean.store(is_clean, Ordering::Relaxed);
-        self.is_over.store(true, Ordering::Relaxed);
+        let _ = self.is_clean.set(is_clean);
+        if let Some(waker) = self.waiting().take() {
+            waker.wake();
+        }
     }
 
-    /// Returns true if the edge has ended the connection, cleanly or not as `is_clean` says.
-    fn is_over(&self, is_clean: bool) -> bool {
-        self.is_over.load(Ordering::Relaxed) && self.is_clean.load(Ordering::Relaxed) == is_clean
+    /// Returns true if the connection ended cleanly, once the edge has ended it. It has dropped its side a moment
+    /// before: tasks of the connection are to end first.
+    fn poll_clean(&self, context: &Context<'_>) -> Poll<bool> {
+        *self.waiting() = Some(context.waker().clone());
+        match self.is_clean.get() {
+            Some(is_clean) => Poll::Ready(*is_clean),
+            None => Poll::Pending,
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -164,6 +176,15 @@ struct GuestSide {
     outcome: Arc<Outcome>,
 }
 
+impl GuestSide {
+    /// Returns true if the edge has dropped its side, or the guest has ended its own. An edge that has only ended its
+    /// direction still takes bytes.
+    fn is_dropped(&mut self, context: &mut Context<'_>) -> bool {
+        let written = Pin::new(&mut self.stream).poll_write(context, &[]);
+        matches!(written, Poll::Ready(Err(_)))
+    }
+}
+
 impl AsyncRead for GuestSide {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -172,11 +193,15 @@ impl AsyncRead for GuestSide {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        if buffer.filled().len() == before && self.outcome.is_over(false) {
-            // The guest is not to take a failure for an orderly end.
-            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        if buffer.filled().len() > before || !self.is_dropped(context) {
+            return Poll::Ready(Ok(()));
         }
-        Poll::Ready(Ok(()))
+        if ready!(self.outcome.poll_clean(context)) {
+            Poll::Ready(Ok(()))
+        } else {
+            // The guest is not to take a failure for an orderly end.
+            Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()))
+        }
     }
 }
 
@@ -186,11 +211,16 @@ impl AsyncWrite for GuestSide {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match ready!(Pin::new(&mut self.stream).poll_write(context, bytes)) {
-            // An error would break off the guest's connection before the guest has the whole
-            // answer: clients send the end of their TLS session, or of a body, after it.
-            Err(_) if self.outcome.is_over(true) => Poll::Ready(Ok(bytes.len())),
-            written => Poll::Ready(written),
+        let error = match ready!(Pin::new(&mut self.stream).poll_write(context, bytes)) {
+            Ok(written) => return Poll::Ready(Ok(written)),
+            Err(error) => error,
+        };
+        // An error would break off the guest's connection before the guest has the whole answer:
+        // clients send the end of their TLS session, or of a body, after it.
+        if ready!(self.outcome.poll_clean(context)) {
+            Poll::Ready(Ok(bytes.len()))
+        } else {
+            Poll::Ready(Err(error))
         }
     }
 
@@ -213,6 +243,15 @@ mod tests {
 
     use super::*;
 
+    /// Polls a future once, and returns its output if it has one.
+    fn once<T>(future: impl Future<Output = T>) -> Option<T> {
+        let mut context = Context::from_waker(Waker::noop());
+        match pin!(future).poll(&mut context) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        }
+    }
+
     fn pair() -> (GuestSide, DuplexStream, Arc<Outcome>) {
         let (stream, edge_side) = tokio::io::duplex(64);
         let outcome = Arc::new(Outcome::default());
@@ -233,10 +272,12 @@ mod tests {
             let (mut guest_side, mut edge_side, outcome) = pair();
             edge_side.write_all(b"alert").await.unwrap();
             drop(edge_side);
-            outcome.end(&served);
             let mut read = [0; 5];
             guest_side.read_exact(&mut read).await.unwrap();
             assert_eq!(&read, b"alert");
+            // The edge has dropped its side, and tells a moment later how the connection ended.
+            assert!(once(guest_side.read(&mut read)).is_none());
+            outcome.end(&served);
             let error = guest_side.read(&mut read).await.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
             assert!(guest_side.write(b"more").await.is_err());
@@ -247,11 +288,34 @@ mod tests {
     async fn what_a_guest_sends_after_an_orderly_end_is_dropped() {
         let (mut guest_side, edge_side, outcome) = pair();
         drop(edge_side);
-        assert!(guest_side.write(b"early").await.is_err());
+        assert!(once(guest_side.write(b"early")).is_none());
+        assert!(once(guest_side.read(&mut [0; 5])).is_none());
         outcome.end(&Served::Ended { is_clean: true });
         assert_eq!(guest_side.write(b"late").await.unwrap(), 4);
         assert_eq!(guest_side.read(&mut [0; 5]).await.unwrap(), 0);
         assert_eq!(outcome.end.get(), None);
+    }
+
+    #[tokio::test]
+    async fn an_end_of_one_direction_is_told_at_once() {
+        let (mut guest_side, mut edge_side, _) = pair();
+        edge_side.shutdown().await.unwrap();
+        assert_eq!(once(guest_side.read(&mut [0; 5])).unwrap().unwrap(), 0);
+        guest_side.write_all(b"more").await.unwrap();
+        let mut read = [0; 4];
+        edge_side.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"more");
+    }
+
+    #[tokio::test]
+    async fn a_guest_that_waits_for_the_end_is_woken() {
+        let (mut guest_side, edge_side, outcome) = pair();
+        drop(edge_side);
+        let reading = tokio::spawn(async move { guest_side.read(&mut [0; 5]).await });
+        tokio::task::yield_now().await;
+        assert!(!reading.is_finished());
+        outcome.end(&Served::Ended { is_clean: true });
+        assert_eq!(reading.await.unwrap().unwrap(), 0);
     }
 
     #[test]

@@ -1,9 +1,14 @@
+use std::io::{Read as _, Write as _};
+use std::net::Shutdown;
+
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
-use msb_network::{EdgeEvent, HttpRecord, HttpVerdict, Network, ServeError, Settings, Verdict};
+use msb_network::{
+    EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, Network, ServeError, Settings, Verdict,
+};
 use msb_secrets::{ControlAnswer, ControlClient, ControlRequest, Secret, SecretName, SecretValue};
 
-use crate::edge_parts::{Ended, HOST, exchange};
+use crate::edge_parts::{Ended, HOST, HostStream, exchange, exchange_all, read_head};
 use crate::guest::{Guest, Reports, TIMEOUT, datagram, read_control};
 use crate::names::ask;
 use crate::reported::{Reported, settle};
@@ -190,4 +195,64 @@ fn names_that_are_not_ended_close_no_address() {
     let reported = Reported::of(ended.host);
     let connect = reported.connects()[0];
     assert_eq!((connect.verdict, connect.flow), (Verdict::Allowed, Some(1)));
+}
+
+/// Sends a request to a host that answers in its own way. Returns the answer, true if the guest's connection ended in
+/// an orderly way, and the end of the flow.
+fn ended_by(answer: fn(HostStream) -> Option<String>, body: &str) -> (String, bool, FlowEnd) {
+    let mut ended = Ended::answering(None, answer);
+    ask(&mut ended.host, "api.test.", RecordType::A);
+    let mut tls = ended.client();
+    let reports = ended.host.reports.clone();
+    let mut guest = Guest::new(&mut ended.host.link);
+    guest.connect(ended.at);
+    let request = format!(
+        "POST / HTTP/1.1\r\nhost: {HOST}:{}\r\ncontent-length: {}\r\n\r\n{body}",
+        ended.at.port(),
+        body.len()
+    );
+    let (answer, is_orderly) = exchange_all(&mut guest, &mut tls, &request);
+    close(&mut guest, &reports);
+    let reported = Reported::of(ended.host);
+    (answer, is_orderly, reported.closes()[0].end)
+}
+
+#[test]
+fn an_answer_that_the_host_breaks_off_is_a_reset() {
+    let (answer, is_orderly, end) = ended_by(
+        |mut stream| {
+            let head = read_head(&mut stream)?;
+            let begin = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n";
+            stream.write_all(begin).unwrap();
+            stream.conn.send_close_notify();
+            stream.flush().unwrap();
+            Some(head)
+        },
+        "",
+    );
+    assert!(!is_orderly, "{answer}");
+    assert_eq!(end, FlowEnd::PeerReset);
+}
+
+#[test]
+fn an_answer_before_the_end_of_the_request_is_whole() {
+    let (answer, is_orderly, _) = ended_by(
+        |mut stream| {
+            let head = read_head(&mut stream)?;
+            let answer = b"HTTP/1.1 413 Too Large\r\ncontent-length: 9\r\nconnection: close\r\n\r\ntoo large";
+            stream.write_all(answer).unwrap();
+            stream.conn.send_close_notify();
+            stream.flush().unwrap();
+            // A host that closes with bytes unread resets the connection.
+            stream.sock.shutdown(Shutdown::Write).unwrap();
+            while matches!(stream.sock.read(&mut [0; 4096]), Ok(1..)) {}
+            Some(head)
+        },
+        &"x".repeat(1 << 20),
+    );
+    assert!(
+        answer.starts_with("HTTP/1.1 413") && answer.ends_with("too large"),
+        "{answer}"
+    );
+    assert!(is_orderly, "{answer}");
 }

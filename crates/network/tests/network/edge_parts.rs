@@ -17,6 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
 };
+use smoltcp::socket::tcp::State;
 
 use crate::guest::{Guest, Host};
 use crate::names::resolver_to;
@@ -25,6 +26,11 @@ use crate::names::resolver_to;
 pub(crate) const HOST: &str = "api.test";
 /// The protocol that both sides of a connection offer.
 const ALPN: &[u8] = b"http/1.1";
+
+/// The host's end of a connection.
+pub(crate) type HostStream = StreamOwned<ServerConnection, TcpStream>;
+/// The host's part in a connection: it returns the head of the request, or `None` if it got none.
+pub(crate) type Answer = fn(HostStream) -> Option<String>;
 
 /// A network with an edge, and the host whose TLS it ends.
 pub(crate) struct Ended {
@@ -47,6 +53,11 @@ impl Ended {
     /// Starts a network that ends the TLS of [`HOST`] for a secret, and for requests of this path
     /// and method. The host is a server on this machine.
     pub(crate) fn new(path_of_requests: Option<&str>) -> Self {
+        Self::answering(path_of_requests, answer)
+    }
+
+    /// Does the same with a host that answers in another way than with `ok`.
+    pub(crate) fn answering(path_of_requests: Option<&str>, answer: Answer) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let destination = |path: &str| -> HttpsDestination {
@@ -78,7 +89,7 @@ impl Ended {
             placeholder,
             control,
             questions,
-            requests: serve(listener, &server),
+            requests: serve(listener, &server, answer),
             authority: trusted,
             _directory: directory,
         }
@@ -97,8 +108,12 @@ impl Ended {
     }
 }
 
-/// Answers each connection's first request with `ok`, and reports the request's head.
-fn serve(listener: TcpListener, server: &CertifiedKey<KeyPair>) -> mpsc::Receiver<String> {
+/// Answers each connection's first request, and reports the request's head.
+fn serve(
+    listener: TcpListener,
+    server: &CertifiedKey<KeyPair>,
+    answer: Answer,
+) -> mpsc::Receiver<String> {
     let key = PrivatePkcs8KeyDer::from(server.signing_key.serialize_der());
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let config = config.with_safe_default_protocol_versions().unwrap();
@@ -121,8 +136,18 @@ fn serve(listener: TcpListener, server: &CertifiedKey<KeyPair>) -> mpsc::Receive
     requests
 }
 
-/// Answers one request. `None` if the connection ends before its head does.
-fn answer(mut stream: StreamOwned<ServerConnection, TcpStream>) -> Option<String> {
+/// Answers one request with `ok`.
+fn answer(mut stream: HostStream) -> Option<String> {
+    let head = read_head(&mut stream)?;
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
+    stream.write_all(answer).unwrap();
+    stream.conn.send_close_notify();
+    stream.flush().unwrap();
+    Some(head)
+}
+
+/// Reads up to the end of a head, and maybe more. `None` if the connection ends before.
+pub(crate) fn read_head(stream: &mut HostStream) -> Option<String> {
     let mut head = Vec::new();
     let mut buffer = [0; 4096];
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -131,10 +156,6 @@ fn answer(mut stream: StreamOwned<ServerConnection, TcpStream>) -> Option<String
             Ok(_) | Err(_) => return None,
         }
     }
-    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
-    stream.write_all(answer).unwrap();
-    stream.conn.send_close_notify();
-    stream.flush().unwrap();
     Some(String::from_utf8(head).unwrap())
 }
 
@@ -145,6 +166,30 @@ pub(crate) fn exchange(
     request: &str,
     is_complete: impl Fn(&str) -> bool,
 ) -> String {
+    let is_complete = |answer: &str, _: State| is_complete(answer);
+    converse(guest, tls, request, is_complete).0
+}
+
+/// Sends a request of the guest over TLS. Returns the answer once the connection has ended, and true if it ended in an
+/// orderly way.
+pub(crate) fn exchange_all(
+    guest: &mut Guest<'_>,
+    tls: &mut ClientConnection,
+    request: &str,
+) -> (String, bool) {
+    let has_ended = |_: &str, state: State| matches!(state, State::CloseWait | State::Closed);
+    let (answer, state) = converse(guest, tls, request, has_ended);
+    (answer, state == State::CloseWait)
+}
+
+fn converse(
+    guest: &mut Guest<'_>,
+    tls: &mut ClientConnection,
+    request: &str,
+    is_complete: impl Fn(&str, State) -> bool,
+) -> (String, State) {
+    // A request of any length is taken at once.
+    tls.set_buffer_limit(None);
     tls.writer().write_all(request.as_bytes()).unwrap();
     let (mut sending, mut answer) = (Vec::new(), String::new());
     guest.drive("an answer", |socket| {
@@ -169,6 +214,8 @@ pub(crate) fn exchange(
                 }
             }
         }
-        is_complete(&answer).then(|| answer.clone())
+        let state = socket.state();
+        let is_read = !socket.can_recv();
+        (is_read && is_complete(&answer, state)).then(|| (answer.clone(), state))
     })
 }
