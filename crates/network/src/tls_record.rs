@@ -19,19 +19,18 @@ impl NetworkTls {
     pub(crate) fn is_refusal(&self) -> bool {
         match &self.event {
             EdgeEvent::Http(http) => http.verdict == HttpVerdict::Denied,
+            EdgeEvent::UpstreamCertificate { .. } => true,
             event => is_alarm(event),
         }
     }
 }
 
-/// Returns true for an event that the guest alone cannot cause: one that is not to be lost among
-/// those that it can.
+/// Returns true for an event that tells of a value: it is not to be lost among those that a guest can
+/// cause in any number, such as connections to a host that has no certificate.
 pub(crate) fn is_alarm(event: &EdgeEvent) -> bool {
     matches!(
         event,
-        EdgeEvent::SecretReflected { .. }
-            | EdgeEvent::SecretEncoded { .. }
-            | EdgeEvent::UpstreamCertificate { .. }
+        EdgeEvent::SecretReflected { .. } | EdgeEvent::SecretEncoded { .. }
     )
 }
 
@@ -106,11 +105,27 @@ mod tests {
     #[test]
     fn what_a_guest_causes_hides_no_alarm_and_all_is_counted() {
         const FLOOD: u64 = 5000;
-        let flood = (0..FLOOD).map(|number| hello(format!("{number}.test")));
-        let (hellos, alarms, lost) = reported(flood.chain([reflected()]));
-        assert_eq!(alarms, 1);
-        assert!(hellos < FLOOD / 2, "{hellos}");
-        assert_eq!(hellos + lost, FLOOD);
+        let unproved = |sni| EdgeEvent::UpstreamCertificate {
+            sni,
+            reason: "it closed the connection".to_owned(),
+        };
+        let kinds: [fn(String) -> EdgeEvent; 2] = [hello, unproved];
+        for event in kinds {
+            let flood = (0..FLOOD).map(|number| event(format!("{number}.test")));
+            let (others, alarms, lost) = reported(flood.chain([reflected()]));
+            assert_eq!(alarms, 1);
+            assert!(others < FLOOD / 2, "{others}");
+            assert_eq!(others + lost, FLOOD);
+        }
+    }
+
+    #[test]
+    fn a_host_that_proves_nothing_is_a_refusal() {
+        let event = EdgeEvent::UpstreamCertificate {
+            sni: "api.test".to_owned(),
+            reason: "its certificate has expired".to_owned(),
+        };
+        assert!(NetworkTls { flow: 1, event }.is_refusal());
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::window::Window;
 /// out, they are fewer than 256. Apart from each other, so that refusals without end hide no connection.
 const FLOW_RECORDS_MAX: u32 = 160;
 const OTHER_RECORDS_MAX: u32 = 90;
-/// The most records of TLS and HTTP within a second, where TLS is ended, and the most of what a guest cannot cause alone.
+/// The most records of TLS and HTTP within a second, where TLS is ended, and the most of answers that were withheld.
 const TLS_RECORDS_MAX: u32 = 64;
 const ALARMS_MAX: u32 = 16;
 /// The longest line that a pipe takes all of, or nothing: `PIPE_BUF` (uapi/linux/limits.h).
