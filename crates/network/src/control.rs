@@ -9,11 +9,11 @@ use msb_tls_edge::Values;
 use rustix::process::Uid;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use zeroize::Zeroizing;
 
-use crate::limits::{CONTROL_ANSWER_TIMEOUT, CONTROL_CLIENTS_MAX, CONTROL_REQUESTS_MAX};
+use crate::control_clients::{Clients, Place};
+use crate::limits::{CONTROL_ANSWER_TIMEOUT, CONTROL_REQUESTS_MAX};
 use crate::window::{SPAN, Window};
 
 /// The time after which a request is tried again that came too soon.
@@ -28,7 +28,7 @@ struct Control {
 
 /// Serves the clients of `owner` on the control socket. Others are refused.
 pub(crate) async fn serve_control(listener: UnixListener, values: Values, owner: Uid) {
-    let places = Arc::new(Semaphore::new(CONTROL_CLIENTS_MAX));
+    let clients = Clients::default();
     let control = Arc::new(Control::new(values));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
@@ -40,15 +40,11 @@ pub(crate) async fn serve_control(listener: UnixListener, values: Values, owner:
         let is_owner = stream
             .peer_cred()
             .is_ok_and(|peer| peer.uid() == owner.as_raw());
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            continue;
-        };
-        if is_owner {
+        if is_owner && let Some(place) = clients.enter() {
             let control = Arc::clone(&control);
             tokio::spawn(async move {
                 // A client that breaks the protocol, or goes, is served no longer.
-                let _ = control.serve(stream).await;
-                drop(place);
+                let _ = control.serve(stream, place).await;
             });
         }
     }
@@ -63,9 +59,11 @@ impl Control {
     }
 
     /// Carries out the requests of one client, one after the other.
-    async fn serve(&self, stream: UnixStream) -> io::Result<()> {
+    async fn serve(&self, stream: UnixStream, place: Place) -> io::Result<()> {
         let mut requests = Requests::new(stream);
-        while let Some(line) = requests.next().await? {
+        while let Some(next) = place.await_request(requests.next()).await
+            && let Some(line) = next?
+        {
             while !self.admits() {
                 sleep(PAUSE).await;
             }

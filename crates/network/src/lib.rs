@@ -23,6 +23,7 @@
 mod budget;
 mod buffers;
 mod control;
+mod control_clients;
 mod datagram_socket;
 mod decision;
 mod edge;

@@ -66,6 +66,8 @@ pub(crate) const EDGE_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The number of clients of the control socket at once: the refresh of the values, and others for
 /// a moment.
 pub(crate) const CONTROL_CLIENTS_MAX: usize = 4;
+/// The time after which a client without a request gives its place to another one, if all are taken.
+pub(crate) const CONTROL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// The number of requests of all clients that are carried out within a second: as many as a
 /// sandbox has secrets.
 pub(crate) const CONTROL_REQUESTS_MAX: u32 = 16;

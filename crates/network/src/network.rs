@@ -113,8 +113,9 @@ impl Network {
     pub fn descriptors_max(&self) -> u64 {
         let flows = TCP_FLOWS_MAX + UDP_FLOWS_MAX + QUESTIONS_MAX;
         let own = self.listeners.len() + ARRIVALS_WAITING_MAX + DESCRIPTORS_BESIDE;
-        // One more is open until it is refused, and the socket itself.
-        let control = self.edge.as_ref().map_or(0, |_| CONTROL_CLIENTS_MAX + 2);
+        // One more is open until it is refused, and one until it has given its place up; and the
+        // socket itself.
+        let control = self.edge.as_ref().map_or(0, |_| CONTROL_CLIENTS_MAX + 3);
         (flows + own + control).try_into().unwrap_or(u64::MAX)
     }
 
