@@ -8,7 +8,8 @@ use crate::accounts::Accounts;
 use crate::bundle::bundle;
 use crate::image_files::ImageFiles;
 use crate::{
-    AuthorityFiles, GivenFile, HostAuthorities, PrepareError, TrustEnvironment, TrustFiles,
+    AuthorityFiles, GivenBundle, GivenFile, HostAuthorities, PrepareError, TrustEnvironment,
+    TrustFiles,
 };
 
 #[cfg(test)]
@@ -99,7 +100,9 @@ pub fn prepare(secrets: &mut [Secret], request: &Request<'_>) -> Result<Prepared
     let authority = authority(&hosts, source)?;
     let image = image.map(ImageFiles::open).transpose()?;
     let of_image = (image.as_ref(), request.image_environment);
-    let mut files = vec![bundle(of_image, request.host, authority.as_ref())?];
+    let bundle = bundle(of_image, request.host, authority.as_ref())?;
+    let given_bundle = GivenBundle::of(bundle.text.as_bytes());
+    let mut files = vec![bundle];
     files.extend(placeholder_files(secrets, request.user, image.as_ref())?);
     let environment = TrustEnvironment::new(secrets, request.host.is_some(), authority.is_some());
     let (written, given) = if is_new {
@@ -109,7 +112,11 @@ pub fn prepare(secrets: &mut [Secret], request: &Request<'_>) -> Result<Prepared
     };
     Ok(Prepared {
         written: written.into_iter().map(GivenFile::into_content).collect(),
-        trust: TrustFiles { authority, given },
+        trust: TrustFiles {
+            authority,
+            given,
+            bundle: Some(given_bundle),
+        },
         environment,
     })
 }

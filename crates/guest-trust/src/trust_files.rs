@@ -4,10 +4,12 @@ use std::path::Path;
 use durable_files::publish_bytes;
 use fs_err as fs;
 
-use crate::{AuthorityFiles, GivenFile};
+use crate::{AuthorityFiles, GivenBundle, GivenFile};
 
 /// The name of the list of files in a sandbox's directory that its guest is given at each start.
 pub const GIVEN: &str = "given.json";
+/// The name of the description of the bundle in a sandbox's directory that its guest was given.
+pub const GIVEN_BUNDLE: &str = "bundle.json";
 
 /// The files in a sandbox's directory that what its programs trust depends on. Forks have the same ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub struct TrustFiles {
     pub authority: Option<AuthorityFiles>,
     /// The files that the guest is given at each start, because its disk was there before the sandbox.
     pub given: Vec<GivenFile>,
+    /// The bundle that the guest was given; `None` if it was given none.
+    pub bundle: Option<GivenBundle>,
 }
 
 impl TrustFiles {
@@ -27,7 +31,19 @@ impl TrustFiles {
         Ok(Self {
             authority: AuthorityFiles::read(directory)?,
             given: Self::read_given(directory)?,
+            bundle: Self::read_bundle(directory)?,
         })
+    }
+
+    /// Reads the description of the bundle that the guest of a sandbox was given; `None` if it was given none.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_bundle(directory: &Path) -> io::Result<Option<GivenBundle>> {
+        match fs::read(directory.join(GIVEN_BUNDLE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            json => Ok(Some(serde_json::from_slice(&json?)?)),
+        }
     }
 
     /// Reads the files that the guest of a sandbox is given.
@@ -49,11 +65,15 @@ impl TrustFiles {
         if let Some(authority) = &self.authority {
             authority.write(directory)?;
         }
-        if self.given.is_empty() {
-            return Ok(());
+        if !self.given.is_empty() {
+            let json = serde_json::to_vec(&self.given)?;
+            publish_bytes(&directory.join(GIVEN), &json)?;
         }
-        let json = serde_json::to_vec(&self.given)?;
-        publish_bytes(&directory.join(GIVEN), &json)
+        if let Some(bundle) = &self.bundle {
+            let json = serde_json::to_vec(bundle)?;
+            publish_bytes(&directory.join(GIVEN_BUNDLE), &json)?;
+        }
+        Ok(())
     }
 }
 
@@ -81,6 +101,7 @@ mod tests {
                 gid: 0,
                 text: "certificates".to_owned(),
             }],
+            bundle: Some(GivenBundle::of(b"certificates")),
         };
         files.write(directory.path()).expect("written");
         assert_eq!(read(), files);

@@ -54,6 +54,8 @@ fn an_existing_disk_is_given_its_files_at_each_start() {
         ("/etc/msb/ca.pem", 0o644)
     );
     assert_eq!(bundle.text.matches("BEGIN CERTIFICATE").count(), 2);
+    let described = prepared.trust.bundle.as_ref().expect("it is described");
+    assert!(described.has(bundle.text.as_bytes()));
     assert!(
         bundle.text.ends_with(&last_line_of(own.certificate())),
         "{}",

@@ -136,8 +136,9 @@ pub(crate) fn changes(
 /// Leaves out the files that msb gave a guest for its secrets and its trust.
 pub(crate) fn leave_out_given(changes: &mut Vec<Change>, (old, new): (&DiskSide, &DiskSide)) {
     let is_given = |change: &Change| {
-        change.new.is_some_and(|id| new.is_given(id))
-            || change.old.is_some_and(|id| old.is_given(id))
+        let path = &change.path;
+        change.new.is_some_and(|id| new.is_given(path, id))
+            || change.old.is_some_and(|id| old.is_given(path, id))
     };
     let is_new_directory = |change: &Change| change.new.is_some_and(|id| new.is_directory(id));
     leave_out(changes, is_given, is_new_directory);

@@ -3,12 +3,13 @@ use std::sync::Arc;
 
 use fstree::{Inode, InodeId, Segment, Tree};
 use image_store::StoredImage;
-use msb_runtime::{Base, Home, Mount, Sandbox, Spec};
+use msb_guest_trust::TrustFiles;
+use msb_runtime::{Base, Home, Mount, Sandbox};
 use rootfs_view::{Content, ContentError, Origin};
 use tree_diff::Side;
 
 use super::DiffError;
-use super::given::given_inodes;
+use super::given::{Given, given_files};
 use super::own::own_inodes;
 use crate::disks::{Disks, Lower, OpenUpper};
 use crate::{DisksError, SandboxAtRest};
@@ -36,22 +37,23 @@ pub struct DiskSide {
     is_image: bool,
     /// The inodes of mount points that msb itself made.
     own: HashSet<InodeId>,
-    /// The inodes of the files that msb gave the guest for its secrets and its trust.
-    given: HashSet<InodeId>,
+    /// The files that msb gave the guest for its secrets and its trust.
+    given: Given,
 }
 
 impl DiskSide {
     /// Opens a sandbox.
     pub(crate) fn of_sandbox(at_rest: SandboxAtRest, home: &Home) -> Result<Self, DiffError> {
-        let spec = at_rest.sandbox.spec.clone();
+        let sandbox = at_rest.sandbox.clone();
         let has_overlay = at_rest.sandbox.check_has_overlay();
         let opened = has_overlay.map_err(DisksError::from);
         let opened = opened.and_then(|()| Disks::of_sandbox(at_rest, home));
         let disks = opened.map_err(|source| DiffError::Sandbox {
-            name: spec.name.clone(),
+            name: sandbox.spec.name.clone(),
             source,
         })?;
-        Ok(Self::of_disks(Arc::new(disks), &spec.mounts).with_given(&spec))
+        let side = Self::of_disks(Arc::new(disks), &sandbox.spec.mounts);
+        Ok(side.with_given(&sandbox))
     }
 
     /// Opens the root filesystem of a sandbox and its staged directories.
@@ -60,7 +62,7 @@ impl DiskSide {
         home: &Home,
         parts: Parts,
     ) -> Result<Sides, DiffError> {
-        let spec = at_rest.sandbox.spec.clone();
+        let sandbox = at_rest.sandbox.clone();
         let has_parts = if parts.root {
             at_rest.sandbox.check_has_overlay()
         } else {
@@ -74,12 +76,12 @@ impl DiskSide {
             Ok((root, staged.flatten()))
         });
         let (root, staged) = opened.map_err(|source| DiffError::Sandbox {
-            name: spec.name.clone(),
+            name: sandbox.spec.name.clone(),
             source,
         })?;
-        let side = |disks| Self::of_disks(Arc::new(disks), &spec.mounts);
+        let side = |disks| Self::of_disks(Arc::new(disks), &sandbox.spec.mounts);
         Ok(Sides {
-            root: root.map(|disks| side(disks).with_given(&spec)),
+            root: root.map(|disks| side(disks).with_given(&sandbox)),
             staged: staged.map(side),
         })
     }
@@ -97,7 +99,7 @@ impl DiskSide {
         let disks = Disks::of_base(sandbox, disk, home).map_err(disks_error)?;
         Ok(Self {
             own: own_inodes(&disks.view, &sandbox.spec.mounts),
-            given: HashSet::new(),
+            given: Given::new(),
             disks: Arc::new(disks),
             is_image: false,
         })
@@ -109,7 +111,7 @@ impl DiskSide {
             disks,
             is_image: true,
             own: HashSet::new(),
-            given: HashSet::new(),
+            given: Given::new(),
         }
     }
 
@@ -117,21 +119,23 @@ impl DiskSide {
     pub(crate) fn of_disks(disks: Arc<Disks>, mounts: &[Mount]) -> Self {
         Self {
             own: own_inodes(&disks.view, mounts),
-            given: HashSet::new(),
+            given: Given::new(),
             disks,
             is_image: false,
         }
     }
 
     /// Returns the root filesystem of a sandbox with the files that msb gave the guest known as such.
-    pub(crate) fn with_given(self, spec: &Spec) -> Self {
-        let given = given_inodes(&self.disks.view, spec);
+    pub(crate) fn with_given(self, sandbox: &Sandbox) -> Self {
+        // If it cannot be told what the guest was given, the file is shown.
+        let bundle = TrustFiles::read_bundle(sandbox.directory()).unwrap_or_default();
+        let given = given_files(&self.disks.view, &sandbox.spec, bundle.as_ref());
         Self { given, ..self }
     }
 
-    /// Returns true if msb gave the guest this file, or made this directory for one.
-    pub(crate) fn is_given(&self, id: InodeId) -> bool {
-        self.given.contains(&id)
+    /// Returns true if msb gave the guest this file at this path, or made this directory for one.
+    pub(crate) fn is_given(&self, path: &[u8], id: InodeId) -> bool {
+        self.given.get(path) == Some(&id)
     }
 
     /// Returns true if msb gave the guest a file.
@@ -177,7 +181,7 @@ impl DiskSide {
             disks: Arc::new(disks),
             is_image: true,
             own: HashSet::new(),
-            given: HashSet::new(),
+            given: Given::new(),
         })
     }
 
@@ -187,7 +191,7 @@ impl DiskSide {
             disks: Arc::clone(&self.disks),
             is_image: true,
             own: HashSet::new(),
-            given: HashSet::new(),
+            given: Given::new(),
         }
     }
 

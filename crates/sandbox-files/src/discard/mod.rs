@@ -83,7 +83,7 @@ impl ClaimedSandbox {
             sandbox.check_has_overlay()?;
         }
         let root = Arc::new(open.root(home).map_err(disks_error)?);
-        let now = DiskSide::of_disks(root, mounts).with_given(&sandbox.spec);
+        let now = DiskSide::of_disks(root, mounts).with_given(sandbox);
         let base = claimed.base_side(&now, options.base, home)?;
         let chosen = options.chosen.as_ref();
         let root = claimed.area((now, base), scopes.root, chosen)?;
