@@ -36,7 +36,7 @@ pub use given::GivenValues;
 pub use info::SecretInfo;
 pub use notices::notices;
 pub use prepare::without_values;
-pub use refresh::refresh;
+pub use refresh::{refresh, variables};
 
 use msb_runtime::Spec;
 use msb_secrets::Secret;

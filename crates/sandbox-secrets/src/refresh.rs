@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use msb_runtime::{SandboxPaths, Spec};
+use msb_secrets::SecretSource;
 
 use crate::control::ControlFailure;
 use crate::{SecretsError, recorded};
@@ -26,6 +27,18 @@ pub fn refresh(directory: &Path) -> Result<(), SecretsError> {
     Ok(refreshed.map_err(ControlFailure::from)?)
 }
 
+/// Returns the host's variables that have values of a sandbox's secrets. The process that reads other sources again is
+/// started without them: it would keep the values in its environment while the sandbox runs, and hand them to the
+/// commands that it runs.
+pub fn variables(spec: &Spec) -> impl Iterator<Item = &str> {
+    recorded(spec)
+        .iter()
+        .filter_map(|secret| match &secret.from {
+            SecretSource::Env(name) => Some(name.as_str()),
+            SecretSource::File(_) | SecretSource::Command(_) | SecretSource::Given => None,
+        })
+}
+
 /// Keeps the values out of core files, and their memory from other processes of the user.
 fn keep_memory_private() {
     #[cfg(target_os = "linux")]
@@ -33,5 +46,27 @@ fn keep_memory_private() {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         // Every kernel that sandboxes run on has this.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variables_of_secrets_are_told() {
+        let mut spec = testkit::sandboxes::spec("box");
+        assert_eq!(variables(&spec).count(), 0);
+        let texts = [
+            "A@api.example.com",
+            "name=B,to=api.example.com,from=cmd:true,every=1h",
+            "name=C,to=api.example.com,from=env:OTHER",
+            "name=D,to=api.example.com,from=file:/key",
+        ];
+        spec.network = Some(msb_runtime::network::Settings {
+            secrets: texts.map(|text| text.parse().expect("a secret")).to_vec(),
+            ..Default::default()
+        });
+        assert_eq!(variables(&spec).collect::<Vec<_>>(), ["A", "OTHER"]);
     }
 }

@@ -66,7 +66,10 @@ impl Shared {
             let mut command = Command::new(program);
             command.arg("--home").arg(self.home().root());
             command.arg(SECRETS_COMMAND).arg(sandbox.directory());
-            // Commands of the host run in the environment and the directory of the first ones.
+            // Commands of the host run in the environment and the directory of the first ones, without values.
+            for variable in msb_sandbox_secrets::variables(&sandbox.spec) {
+                command.env_remove(variable);
+            }
             command.process_group(0);
             let _ = detached(command);
         }
