@@ -207,8 +207,7 @@ impl Drop for Unfinished<'_> {
 
 /// Makes a file that only its owner can open, and opens it for writing.
 pub(super) fn create(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
-    let flags =
-        OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(directory, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
 }
 

@@ -6,9 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use fs_err as fs;
 use fstree::{FileType, Metadata};
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat,
-};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Stat, Uid, chownat, fchown, fstat, openat};
 use rustix::io::Errno;
 use tree_archive::{EntryRef, set_attributes, set_entry_attributes};
 

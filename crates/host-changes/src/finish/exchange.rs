@@ -1,6 +1,9 @@
 //! A new file that takes its place. The two exchange their names, so that an edit that an editor made an instant ago is
 //! seen under the other name, and put back.
 
+#[cfg(test)]
+mod tests;
+
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, RenameFlags, Stat, renameat, renameat_with, unlinkat};
 use rustix::io::{Errno, Result};

@@ -62,8 +62,14 @@ impl Finisher<'_> {
             is_gone: false,
         };
         let is_linked = self.has_attributes(&other, link)
-            && linkat(&other.parent, &other.name[..], &parent, &link.name[..], AtFlags::empty())
-                .is_ok();
+            && linkat(
+                &other.parent,
+                &other.name[..],
+                &parent,
+                &link.name[..],
+                AtFlags::empty(),
+            )
+            .is_ok();
         if !is_linked {
             // Another filesystem, a protected file, too many names, or other permissions.
             copy(&other, &parent, &link.name).map_err(|source| ApplyError::Host {
@@ -165,7 +171,13 @@ fn copy(other: &HostFile, directory: &OwnedFd, name: &[u8]) -> io::Result<()> {
         Some(FileType::Symlink) => Ok(symlinkat(&other.link_target()?[..], directory, name)?),
         Some(FileType::Fifo) => {
             let file_type = rustix::fs::FileType::Fifo;
-            Ok(mknodat(directory, name, file_type, Mode::RUSR | Mode::WUSR, 0)?)
+            Ok(mknodat(
+                directory,
+                name,
+                file_type,
+                Mode::RUSR | Mode::WUSR,
+                0,
+            )?)
         }
         _ => Err(io::ErrorKind::InvalidInput.into()),
     }

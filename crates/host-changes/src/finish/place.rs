@@ -60,7 +60,9 @@ impl Finisher<'_> {
         path: &[u8],
         place: &Place,
     ) -> Result<Option<Ended>, ApplyError> {
-        let seen = exchange.look().map_err(self.directory.failed("find", path))?;
+        let seen = exchange
+            .look()
+            .map_err(self.directory.failed("find", path))?;
         let ended = match (seen, &place.host) {
             (Seen::Waiting, _) => return Ok(None),
             (Seen::Done, _) => Ended::Done,
@@ -89,7 +91,10 @@ impl Finisher<'_> {
         path: &[u8],
         place: &Place,
     ) -> Result<Ended, ApplyError> {
-        let host = match (self.now(exchange.to, path, place.host.as_ref())?, &place.host) {
+        let host = match (
+            self.now(exchange.to, path, place.host.as_ref())?,
+            &place.host,
+        ) {
             (Now::Missing, None) => None,
             (Now::Planned(stat), _) => Some(stat),
             (Now::Missing | Now::Other, _) => return Ok(exchange.leave()),

@@ -173,7 +173,9 @@ mod tests {
             assert!(is_path(path.as_bytes()), "{path}");
         }
         let long = "a".repeat(NAME_MAX_BYTES + 1);
-        for path in ["", "/", "/a", "a/", "a//b", "..", "a/../b", "./a", "a\0", &long] {
+        for path in [
+            "", "/", "/a", "a/", "a//b", "..", "a/../b", "./a", "a\0", &long,
+        ] {
             assert!(!is_path(path.as_bytes()), "{path}");
         }
     }

@@ -207,7 +207,9 @@ fn read(path: &Path) -> Result<Record, ApplyRecordError> {
 /// Returns the apply of a record; `None` if a process is making it, or the record is gone.
 fn waiting(record: PathBuf) -> Option<WaitingApply> {
     let opened = match read(&record) {
-        Err(ApplyRecordError::Read(error)) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(ApplyRecordError::Read(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return None;
+        }
         opened => opened,
     };
     let (directory, problem) = match opened {

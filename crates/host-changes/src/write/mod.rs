@@ -17,6 +17,8 @@ use super::plan::Plan;
 use super::syncing::Syncing;
 use super::unfinished::{Failure, NewFile, Unfinished, UnfinishedFiles};
 use super::{ApplyError, HostAction, HostSource, Step};
+#[cfg(test)]
+pub(super) use written::Prepared;
 pub(super) use written::{Written, run_all};
 
 struct Writer<'a, S> {
@@ -136,8 +138,8 @@ impl<S: HostSource> Writer<'_, S> {
         let Found::Present(other) = self.directory.find(path)? else {
             return Ok(None);
         };
-        let has_attributes =
-            linkable.changed.contains(path) || self.comparison.has_attributes(self.side, id, &other);
+        let has_attributes = linkable.changed.contains(path)
+            || self.comparison.has_attributes(self.side, id, &other);
         let is_same = has_attributes && self.is_equal(path, id, &other)?;
         Ok(is_same.then(|| linked(other.stat.st_ino)))
     }

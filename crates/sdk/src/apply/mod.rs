@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use msb_runtime::Home;
 use msb_sandbox_files::{
-    ApplyRecords, AtRestError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked, Refused,
-    StagedRules,
+    ApplyRecords, AtRestError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked,
+    Refused, StagedRules,
 };
 use serde::Serialize;
 

@@ -16,7 +16,9 @@ pub(super) fn findings(shared: &Shared) -> Vec<Finding> {
 /// Finishes the applies that can be finished. Returns a step for each.
 pub(super) fn finish(shared: &Shared) -> Vec<Fix> {
     let records = ApplyRecords::of_home(shared.home().root());
-    let waiting = waiting(shared).into_iter().filter_map(|apply| apply.directory);
+    let waiting = waiting(shared)
+        .into_iter()
+        .filter_map(|apply| apply.directory);
     // One that cannot be finished is among the findings that follow.
     let finished = waiting.filter(|directory| records.finish(directory).is_ok());
     let fix = |directory: &Path| Fix {
@@ -56,5 +58,8 @@ fn finding(waiting: &WaitingApply) -> Finding {
 
 fn subject(directory: Option<&Path>) -> String {
     let directory = directory.map(|path| printable(&path.to_string_lossy()));
-    format!("directory {}", directory.as_deref().unwrap_or("of a damaged record"))
+    format!(
+        "directory {}",
+        directory.as_deref().unwrap_or("of a damaged record")
+    )
 }
