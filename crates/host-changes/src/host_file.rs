@@ -65,6 +65,12 @@ impl HostFile {
 }
 
 impl HostState {
+    /// Returns true if the number of the inode is even.
+    #[cfg(feature = "fuzzing")]
+    pub(super) const fn is_even(&self) -> bool {
+        self.inode.is_multiple_of(2)
+    }
+
     pub(super) fn new(stat: &Stat) -> Self {
         Self {
             inode: stat.st_ino,

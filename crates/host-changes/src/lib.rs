@@ -40,6 +40,8 @@ mod comparison;
 mod conflict;
 mod error;
 mod finish;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gate;
 mod hex_bytes;
 mod host_changes;

@@ -101,7 +101,7 @@ impl Record {
     }
 
     /// Returns the record in the form of its file; `None` if it is longer than records may be.
-    fn seal(&self) -> std::io::Result<Option<Vec<u8>>> {
+    pub(super) fn seal(&self) -> std::io::Result<Option<Vec<u8>>> {
         let bytes = |step: &PendingStep| STEP_MAX_BYTES + 2 * step.text_bytes();
         let most = self.steps.iter().map(bytes).fold(0, usize::saturating_add);
         if most > RECORD_MAX_BYTES || self.check().is_err() {
@@ -112,7 +112,7 @@ impl Record {
     }
 
     /// Checks that no step leads out of the directory, or sets what an apply does not set.
-    fn check(&self) -> Result<(), ApplyRecordError> {
+    pub(super) fn check(&self) -> Result<(), ApplyRecordError> {
         if self.version != VERSION {
             return Err(ApplyRecordError::Version {
                 version: self.version,

@@ -125,7 +125,9 @@ impl ApplyRecords {
         let path = self.path_of(&record.identity);
         let written = self.write_file(record, &path);
         if written.is_err() {
+            // Nothing of it is begun.
             let _ = fs::remove_file(self.unfinished(&record.identity));
+            let _ = fs::remove_file(&path);
         }
         match written {
             Ok(true) => Ok(Some(RecordFile::new(path))),

@@ -133,9 +133,12 @@ impl World {
         if !applying.exists() {
             return Ok(false);
         }
-        let names = fs::read_dir(applying)?.map(|entry| Ok(entry?.file_name()));
-        let names: Vec<_> = names.collect::<Result<_>>()?;
-        Ok(names.iter().any(|name| !name.to_string_lossy().starts_with('.')))
+        for entry in fs::read_dir(applying)? {
+            if !entry?.file_name().to_string_lossy().starts_with('.') {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true for the journal of a sandbox without commands: it has the places of snapshots among commands,
