@@ -104,7 +104,7 @@ impl Case {
 }
 
 /// Calls a function with the recorded steps of an apply.
-fn with_prepared<T>(
+pub(super) fn with_prepared<T>(
     (old, new): &(InMemory, InMemory),
     changes: &[Change],
     directory: &Path,
