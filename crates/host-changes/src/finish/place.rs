@@ -17,7 +17,7 @@ impl Finisher<'_> {
     pub(super) fn is_lost(&self, path: &[u8], place: &Place) -> Result<bool, ApplyError> {
         let failed = self.directory.failed("find", path);
         let Some(from) = self.open(&place.waiting.above)? else {
-            // It is where the host had a directory.
+            // The host had a directory there.
             return Ok(true);
         };
         let Some(to) = self.open(split(path).0)? else {
