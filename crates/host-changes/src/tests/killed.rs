@@ -16,7 +16,7 @@ use super::super::{ApplyError, ApplyOptions, ApplyRecordError, ApplyRecords};
 use super::{read_tree, temporary, tree, write_tree};
 
 /// The number of random cases, each of which is ended before each of its steps.
-const CASES: u64 = 60;
+const CASES: u64 = 240;
 
 /// The files below a directory by path, without unfinished ones: `None` for a directory.
 type Forms = BTreeMap<String, Option<String>>;
