@@ -13,8 +13,8 @@ use tree_archive::{EntryRef, enter};
 use tree_diff::{TEXT_MAX_BYTES, is_text};
 
 use super::ApplyError;
+use super::directory_identity::DirectoryIdentity;
 use super::host_file::HostFile;
-use super::record::DirectoryIdentity;
 
 /// The directory of the host that changes are put into. Paths are relative to it, and no symlink
 /// below it is followed.

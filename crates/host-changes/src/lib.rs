@@ -38,6 +38,7 @@ mod check;
 mod choice;
 mod comparison;
 mod conflict;
+mod directory_identity;
 mod error;
 mod finish;
 #[cfg(feature = "fuzzing")]

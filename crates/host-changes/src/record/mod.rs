@@ -3,11 +3,8 @@
 mod error;
 mod records;
 
-use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +12,7 @@ pub use error::ApplyRecordError;
 pub(super) use records::RecordFile;
 pub use records::{ApplyRecords, WaitingApply};
 
+use super::directory_identity::DirectoryIdentity;
 use super::hex_bytes;
 use super::pending::{PendingAction, PendingStep};
 use super::unfinished_name::is_unfinished;
@@ -33,31 +31,6 @@ const MODE_MAX: u16 = 0o7777;
 const MODE_WITHOUT_OWNER_MAX: u16 = 0o1777;
 /// Nanoseconds in a second.
 const SECOND_NS: u32 = 1_000_000_000;
-
-/// The number of a directory. A directory that is made later has another time of its birth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct DirectoryIdentity {
-    device: u64,
-    inode: u64,
-    /// The time since the epoch; `None` if the filesystem does not keep it.
-    born: Option<Duration>,
-}
-
-impl DirectoryIdentity {
-    pub(super) fn new(metadata: &Metadata) -> Self {
-        let born = metadata.created().ok();
-        Self {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            born: born.and_then(|born| born.duration_since(UNIX_EPOCH).ok()),
-        }
-    }
-
-    /// Returns the name of the record.
-    fn record_name(&self) -> String {
-        format!("{}-{}.json", self.device, self.inode)
-    }
-}
 
 /// The steps that are left to be done in a directory.
 #[derive(Debug, Serialize, Deserialize)]

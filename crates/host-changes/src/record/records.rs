@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use durable_files::{UNFINISHED, directory_of, ensure_directory, open_regular, sync_directory};
 use fs_err as fs;
 
-use super::{ApplyRecordError, DirectoryIdentity, RECORD_MAX_BYTES, Record};
+use super::{ApplyRecordError, RECORD_MAX_BYTES, Record};
 use crate::ApplyError;
+use crate::directory_identity::DirectoryIdentity;
 use crate::finish::Finisher;
 use crate::host_directory::HostDirectory;
 
