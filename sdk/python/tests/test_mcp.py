@@ -1,16 +1,20 @@
 """`msb mcp`, used by the protocol's own client for Python, in both forms of the protocol."""
 
 import asyncio
+import warnings
 
 import anyio
-import mcp
 import pytest
-from mcp_types import ElicitResult
 from msb._core import bundled_program, packaged_kernel
 
 from .conftest import IMAGE
 
 # The client and what it is made of warn of their own changes.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    import mcp
+    from mcp_types import ElicitResult
+
 pytestmark = [pytest.mark.machine, pytest.mark.filterwarnings("ignore")]
 
 
