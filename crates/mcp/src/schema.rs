@@ -24,6 +24,8 @@ fn plain_object(schema: &JsonObject) -> JsonObject {
         }
         let value = match (key.as_str(), value) {
             ("type" | "enum", Value::Array(values)) => without_null(key, values),
+            // A comment is wrapped, and a description is not.
+            ("description", Value::String(text)) => Value::String(text.replace('\n', " ")),
             (_, value) => plain_value(value),
         };
         plain.insert(key.clone(), value);
@@ -91,7 +93,7 @@ mod tests {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "type": "object",
             "properties": {
-                "name": {"type": ["string", "null"], "default": null, "description": "A name."},
+                "name": {"type": ["string", "null"], "default": null, "description": "A\nname."},
                 "count": {"type": "integer", "format": "uint32", "default": 3, "minimum": 0},
                 "format": {"type": "string", "enum": ["a", "b", null]},
                 "mode": {"description": "A mode.", "anyOf": [{"type": "string", "enum": ["x"]}, {"type": "null"}]},

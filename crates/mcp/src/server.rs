@@ -15,7 +15,7 @@ use crate::failure::Stop;
 use crate::session::Session;
 use crate::{resources, tools};
 
-/// What a model is told before it sees the tools.
+/// The text that a model reads before the tools.
 const INSTRUCTIONS: &str = "Sandboxes are Linux virtual machines for code that need not be trusted. Create one with \
     sandbox_create unless the session has one, and run commands in it with sandbox_exec. Nothing in a sandbox changes \
     the host: changes of staged directories are written there by sandbox_apply alone, once the user agrees. Take a \

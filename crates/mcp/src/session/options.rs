@@ -15,7 +15,7 @@ const WORK: &str = "/work";
 /// The most processors of a sandbox for which the user has set no number.
 const CPUS_MAX: usize = 4;
 
-/// What a client wants of a new sandbox; it can narrow what the user has set.
+/// The wishes of a client for a new sandbox; they can narrow what the user has set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) image: Option<String>,

@@ -40,9 +40,9 @@ trait SandboxTool: 'static {
     const NAME: &'static str;
     /// The name for people.
     const TITLE: &'static str;
-    /// What a model has to know of it.
+    /// The text that a model reads.
     const DESCRIPTION: &'static str;
-    /// What a call can change.
+    /// The changes that a call can make.
     const EFFECT: Effect;
     /// The arguments of a call. Their comments are the descriptions that a model reads.
     type Arguments: DeserializeOwned + JsonSchema + Send + 'static;
@@ -57,7 +57,7 @@ trait SandboxTool: 'static {
     ) -> impl Future<Output = Result<Self::Output, Stop>> + Send;
 }
 
-/// What a call can change, as clients tell their users.
+/// The changes that a call can make, as clients tell their users.
 #[derive(Debug, Clone, Copy)]
 struct Effect {
     /// Nothing is changed.

@@ -181,7 +181,11 @@ async fn arguments_that_no_tool_has_are_refused() {
             "host",
         ),
         ("sandbox_exec", json!({}), "command"),
-        ("sandbox_exec", json!({"command": ["id"]}), "expected a string"),
+        (
+            "sandbox_exec",
+            json!({"command": ["id"]}),
+            "expected a string",
+        ),
         (
             "sandbox_exec",
             json!({"command": "id", "timeout_s": 0}),
