@@ -111,11 +111,11 @@ async fn output(diff: &msb_sdk::Diff, has_patch: bool) -> Result<Output, Error> 
         patch_truncated: false,
     };
     let mut patch = Vec::new();
-    for (index, change) in diff.changes().enumerate() {
+    for index in 0..diff.len() {
         // What a directory took along when it was deleted is not listed.
-        if change.is_implied {
+        let Some(change) = diff.get(index).filter(|change| !change.is_implied) else {
             continue;
-        }
+        };
         output.total = output.total.saturating_add(1);
         if output.changes.len() < CHANGES_MAX {
             output.changes.push(Listed::new(&change));
