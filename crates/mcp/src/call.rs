@@ -90,7 +90,7 @@ impl Call {
         if let Some(message) = message {
             progress = progress.with_message(message);
         }
-        // A report that nobody reads is one too many.
+        // A report that is not read is left out.
         let _ = timeout(REPORT_TIMEOUT, self.context.peer.notify_progress(progress)).await;
     }
 

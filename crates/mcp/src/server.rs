@@ -58,7 +58,7 @@ impl Server {
             Ok(result) => Ok(result.into()),
             Err(Stop::Failed(failure)) => Ok(failure.result().into()),
             Err(Stop::Asks(asks)) => Ok((*asks).into()),
-            // Nobody waits for this answer.
+            // No client waits for this answer.
             Err(Stop::Cancelled) => Err(ErrorData::internal_error("the call was cancelled", None)),
         }
     }

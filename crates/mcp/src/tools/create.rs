@@ -19,8 +19,10 @@ pub(super) struct Arguments {
     /// networks. The user's setting if left out, which a call can only narrow.
     network: Option<Reach>,
     /// Memory in MiB. The user's setting if left out, which a call can only lower.
+    #[schemars(range(min = 1))]
     memory_mib: Option<u64>,
     /// Number of processors. The user's setting if left out, which a call can only lower.
+    #[schemars(range(min = 1))]
     cpus: Option<u8>,
 }
 

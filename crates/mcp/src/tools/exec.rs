@@ -47,6 +47,7 @@ pub(super) struct Arguments {
     /// Standard input; the command reads its end if left out.
     stdin: Option<String>,
     /// Time after which the command is killed with everything that it started, in seconds; 120 if left out.
+    #[schemars(range(min = 1, max = TIMEOUT_MAX_S))]
     timeout_s: Option<u64>,
     /// True to keep the files before the command, so that sandbox_undo takes the command back.
     #[serde(default)]

@@ -15,7 +15,7 @@ pub(super) struct Fork;
 pub(super) struct Arguments {
     /// Name of the sandbox; the session's first one if left out.
     name: Option<String>,
-    /// Snapshot whose files the new sandbox begins with; the files as they are now if left out.
+    /// Snapshot whose files the new sandbox begins with; its files of this moment if left out.
     snapshot: Option<String>,
 }
 

@@ -24,6 +24,7 @@ pub(super) struct Arguments {
     #[serde(default = "here")]
     path: String,
     /// The most entries to return, at most 5000; 500 if left out.
+    #[schemars(range(min = 1, max = LIMIT_MAX))]
     limit: Option<u64>,
 }
 

@@ -26,6 +26,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     source: Source,
     /// Number of last lines, at most 2000; 200 if left out.
+    #[schemars(range(min = 1, max = TAIL_MAX))]
     tail: Option<u64>,
     /// True for refusals of the network alone.
     #[serde(default)]

@@ -31,6 +31,7 @@ pub(super) struct Arguments {
     #[serde(default)]
     offset: u64,
     /// Number of bytes, at most 262144; 65536 if left out.
+    #[schemars(range(min = 1, max = LIMIT_MAX))]
     limit: Option<u64>,
 }
 
@@ -53,7 +54,7 @@ impl SandboxTool for ReadFile {
     const NAME: &'static str = "sandbox_read_file";
     const TITLE: &'static str = "Read a file";
     const DESCRIPTION: &'static str =
-        "Reads a file of a sandbox, or a part of it: text as it is, anything else in base64.";
+        "Reads a file of a sandbox, or a part of it: UTF-8 as text, and anything else in base64.";
     const EFFECT: Effect = Effect::READS;
     type Arguments = Arguments;
     type Output = Output;

@@ -28,7 +28,7 @@ pub(super) struct Output {
 impl SandboxTool for Snapshot {
     const NAME: &'static str = "sandbox_snapshot";
     const TITLE: &'static str = "Take a snapshot";
-    const DESCRIPTION: &'static str = "Keeps the files of a sandbox as they are, in constant time, for \
+    const DESCRIPTION: &'static str = "Keeps the present files of a sandbox, in constant time, for \
         sandbox_rollback, sandbox_fork and sandbox_diff.";
     const EFFECT: Effect = Effect::ADDS;
     type Arguments = Arguments;

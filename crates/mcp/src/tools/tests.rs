@@ -59,6 +59,11 @@ fn each_tool_describes_itself() {
             }
         }
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
+        // The first byte of a file has number 0.
+        for (key, argument) in tool["inputSchema"]["properties"].as_object().expect(name) {
+            let is_counted = argument["type"] == "integer" && key != "offset";
+            assert!(!is_counted || argument["minimum"] == 1, "{name} {key}");
+        }
         let text = tool.to_string();
         for refused in ["$ref", "\"null\"", "\"format\":\"", "$schema"] {
             assert!(!text.contains(refused), "{name} has {refused}: {text}");

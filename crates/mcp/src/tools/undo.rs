@@ -19,6 +19,7 @@ pub(super) struct Arguments {
     /// Name of the sandbox; the session's first one if left out.
     name: Option<String>,
     /// Number of commands; 1 if left out.
+    #[schemars(range(min = 1, max = COUNT_MAX))]
     count: Option<u64>,
 }
 
