@@ -5,8 +5,8 @@ use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
-    load, login, logout, logs, maintain, man, network, pause, port, prune, ps, pull, push, rename,
-    restage, restart, rm, rollback, run, save, secret, share, snapshot, start, stats, stop,
+    load, login, logout, logs, maintain, man, mcp, network, pause, port, prune, ps, pull, push,
+    rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start, stats, stop,
     system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::internal::{
@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Doctor(doctor::Arguments),
     /// Measure the costs of msb on this host, and compare them with lower bounds
     Bench(bench::Arguments),
+    /// Serve sandboxes as tools to an MCP client, over standard input and output
+    Mcp(Box<mcp::Arguments>),
     /// Print versions
     Version(version::Arguments),
     /// Print a completion script for a shell
@@ -230,7 +232,10 @@ pub(crate) enum SystemCommand {
 /// options would come first, before its own headings.
 pub(crate) fn ordered() -> clap::Command {
     let command = sandboxes_in_order(Arguments::command());
-    command.mut_subcommand("container", sandboxes_in_order)
+    let command = command.mut_subcommand("container", sandboxes_in_order);
+    command.mut_subcommand("mcp", |command| {
+        mcp::Arguments::augment_args(at_once(command))
+    })
 }
 
 /// Removes the deferred part of a command's construction.

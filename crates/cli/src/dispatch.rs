@@ -6,9 +6,9 @@ use crate::args::{Arguments, Command, ContainerCommand, SandboxCommand, SystemCo
 use crate::commands::{
     Context, allow, apply, asks, attach, bench, block_on, command_history, commit, completion,
     container_prune, cp, create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect,
-    jobs, kill, limits, load, login, logout, logs, maintain, man, network, pause, port, prune, ps,
-    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start,
-    stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    jobs, kill, limits, load, login, logout, logs, maintain, man, mcp, network, pause, port, prune,
+    ps, pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot,
+    start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::{args, environment, memory_limit};
 use msb_terminal::failure::Outcome;
@@ -89,6 +89,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Df(arguments) => block_on(df::run(context, &arguments)),
         Command::Doctor(arguments) => block_on(doctor::run(context, &arguments)),
         Command::Bench(arguments) => bench::run(context, &arguments),
+        Command::Mcp(arguments) => block_on(mcp::run(context, &arguments)),
         Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),

@@ -35,6 +35,11 @@ fn boot_guide_snapshots() {
 }
 
 #[test]
+fn boot_guide_mcp() {
+    boot("mcp");
+}
+
+#[test]
 fn boot_guide_ci() {
     boot("ci");
 }

@@ -43,6 +43,36 @@ fn every_guide_with_commands_has_a_boot_test() {
     assert!(missing.is_empty(), "guides that no test runs: {missing:?}");
 }
 
+/// Returns the blocks of a guide in a language.
+fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
+    let fence = format!("```{language}\n");
+    let blocks = text.split(&fence).skip(1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap_or_default());
+    blocks.collect()
+}
+
+#[test]
+fn the_settings_of_clients_start_msb() {
+    let guides = guides();
+    let (_, text) = guides.iter().find(|(name, _)| name == "mcp").expect("mcp");
+    let json = blocks(text, "json").into_iter();
+    let mut settings: Vec<serde_json::Value> = json
+        .map(|block| serde_json::from_str(block).expect("JSON"))
+        .collect();
+    let toml = blocks(text, "toml").into_iter();
+    settings.extend(toml.map(|block| toml::from_str::<serde_json::Value>(block).expect("TOML")));
+    assert_eq!(settings.len(), 3);
+    for client in &settings {
+        let servers = ["mcpServers", "servers", "mcp_servers"].map(|key| &client[key]["msb"]);
+        let server = servers.into_iter().find(|server| server.is_object());
+        let server = server.unwrap_or_else(|| panic!("no server: {client}"));
+        assert_eq!(server["command"], "msb", "{client}");
+        let words = server["args"].as_array().expect("arguments");
+        assert!(words.iter().all(serde_json::Value::is_string), "{client}");
+        assert_eq!(words.first(), Some(&serde_json::json!("mcp")), "{client}");
+    }
+}
+
 /// Returns a text without the indentation of its lines, and without blank lines.
 fn unindented(text: &str) -> String {
     let lines = text.lines().map(str::trim);

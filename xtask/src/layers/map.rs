@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 27] = [
+pub(super) const MAP: [Row; 28] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -31,6 +31,7 @@ pub(super) const MAP: [Row; 27] = [
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench", "msb-python", "msb-node"]),
     row("binding", &["msb-sdk-binding"]),
+    row("doors", &["msb-mcp"]),
     row("terminal", &["msb-terminal"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),

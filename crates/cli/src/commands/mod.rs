@@ -35,6 +35,7 @@ pub(crate) mod logs;
 pub(crate) mod machine;
 pub(crate) mod maintain;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod network;
 pub(crate) mod patches;
 mod patterns;

@@ -23,6 +23,7 @@ mod kernels;
 mod lifecycle;
 mod listener;
 mod live_snapshots;
+mod mcp;
 mod merging;
 mod mounts;
 mod native_root;
@@ -333,6 +334,10 @@ const OF_DISK: &[Check] = &[
         rollback::of_running,
     ),
     ("commands of a running sandbox are undone", undo::of_running),
+    (
+        "a model's client has its own sandboxes, and changes the host with a yes",
+        mcp::served,
+    ),
     (
         "a disk image is a sandbox's root, and is never written",
         root_disk::booted,
