@@ -311,7 +311,7 @@ fn a_variable_of_a_secret_is_set_once() {
         record.contains("CURL_CA_BUNDLE=/etc/msb/ca.pem"),
         "{record}"
     );
-    assert!(!record.contains("SSL_CERT_FILE=/etc/msb"), "{record}");
+    assert!(!record.contains("\"SSL_CERT_FILE=/etc/msb"), "{record}");
 }
 
 #[test]
