@@ -55,6 +55,7 @@ mod rule;
 mod settings;
 mod switch;
 mod tcp;
+mod tls_events;
 mod tls_record;
 mod udp;
 mod window;

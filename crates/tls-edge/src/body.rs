@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use msb_secrets::SecretName;
 use thiserror::Error;
 
-use crate::connection::Control;
+use crate::control::Control;
 use crate::record::Record;
 use crate::reflect::{Reflected, Scan, Watched};
 

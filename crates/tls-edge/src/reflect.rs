@@ -3,8 +3,6 @@
 //! Nothing here waits, reads or writes: an answer goes through [`Scan::feed`] in pieces, and what comes out may be
 //! passed on. Only bytes that could be the begin of a searched text are held back, once they are more than a few.
 
-mod needle;
-
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -12,7 +10,7 @@ use http::HeaderMap;
 use msb_secrets::SecretName;
 use zeroize::Zeroizing;
 
-pub(crate) use self::needle::{Needle, url_encoded};
+use crate::needle::Needle;
 use crate::values::HeldValue;
 
 /// The number of values that a connection's answers are searched for; the oldest are forgotten.

@@ -10,7 +10,7 @@ use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
-use crate::reflect::Needle;
+use crate::needle::Needle;
 
 /// The time that a request waits for a value.
 const WAIT: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! What sandboxes trust and have in the place of secrets, before a machine runs.
+//! The trust of sandboxes, and their placeholders in the place of secrets, before a machine runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

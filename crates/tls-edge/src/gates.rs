@@ -1,0 +1,23 @@
+//! The bounds of the connections at once.
+
+use tokio::sync::Semaphore;
+
+use crate::limits::{CONNECTIONS_MAX, HANDSHAKES_MAX};
+
+/// The bounds of an edge's connections.
+#[derive(Debug)]
+pub(crate) struct Gates {
+    /// A permit for each connection that is ended, or whose hello is not read yet.
+    pub(crate) connections: Semaphore,
+    /// A permit for each connection that does its handshakes.
+    pub(crate) handshakes: Semaphore,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self {
+            connections: Semaphore::new(CONNECTIONS_MAX),
+            handshakes: Semaphore::new(HANDSHAKES_MAX),
+        }
+    }
+}
