@@ -1,4 +1,4 @@
-//! What a sandbox's programs trust and find in the place of secrets: authorities, variables, placeholders.
+//! The things that a sandbox's programs trust and find in the place of secrets: authorities, variables, placeholders.
 //!
 //! A sandbox with secrets, or with rules for requests, has a certificate authority of its own. The key stays in the
 //! sandbox's directory on the host ([`AuthorityFiles`]); the certificate is the last one of a bundle in the guest,

@@ -20,7 +20,7 @@ const OWN_DIRECTORY: &str = "/etc/msb/";
 /// The permission bits of a file that has a placeholder.
 const PLACEHOLDER_MODE: u16 = 0o600;
 
-/// What a new sandbox is to be given.
+/// The parts that decide what a new sandbox is given.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// The rules for requests.
@@ -64,7 +64,7 @@ pub struct Source<'a> {
     pub trust: &'a TrustFiles,
 }
 
-/// What a new sandbox is given.
+/// The things that a new sandbox is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Prepared {
     /// The files that are written before the first boot.

@@ -19,7 +19,7 @@ use crate::log_record::FlowEnd;
 use crate::opening::{Opening, dial, end_of};
 use crate::recorded_flow::{RecordedFlow, Traffic};
 use crate::tcp::{HostStream, TcpFlow};
-use crate::tls_record::TlsEvents;
+use crate::tls_events::TlsEvents;
 
 /// The edge of a network that ends TLS, and the socket that it takes values from.
 #[derive(Debug)]

@@ -56,6 +56,7 @@ mod rule;
 mod settings;
 mod switch;
 mod tcp;
+mod tls_events;
 mod tls_record;
 mod udp;
 mod window;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::Protocol;
 use crate::log_record::{FlowEnd, NetworkClose, NetworkConnect, Verdict};
 use crate::recorder::Recorder;
-use crate::tls_record::TlsEvents;
+use crate::tls_events::TlsEvents;
 
 /// The rule of flows that come in at a published port.
 const PUBLISHED: &str = "published";

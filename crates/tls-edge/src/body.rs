@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use msb_secrets::SecretName;
 use thiserror::Error;
 
-use crate::connection::Control;
+use crate::control::Control;
 use crate::headers;
 use crate::limits::{TRAILERS_FIELDS_MAX, TRAILERS_MAX_BYTES};
 use crate::record::Record;

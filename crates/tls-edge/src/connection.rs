@@ -5,7 +5,6 @@
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use hyper::rt::Executor as _;
 use hyper::service::service_fn;
@@ -14,22 +13,21 @@ use hyper_util::rt::TokioIo;
 use rustls::CommonState;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio_rustls::{client::TlsStream as HostStream, server::TlsStream as GuestStream};
 
 use crate::body::RequestBody;
+use crate::control::Control;
 use crate::event::{EdgeEvent, Events};
-use crate::forward::{Exchange, answer};
+use crate::forward::{Exchange, Terms, answer};
 use crate::limits::{
     ERROR_STREAMS_MAX, GUEST_CONNECTION_WINDOW_BYTES, GUEST_STREAM_WINDOW_BYTES,
     HOST_CONNECTION_WINDOW_BYTES, HOST_STREAM_WINDOW_BYTES, HTTP1_BUFFER_BYTES,
     HTTP2_HEADERS_MAX_BYTES, RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAMS_MAX,
 };
 use crate::record::Reports;
-use crate::settings::Destination;
 use crate::tasks::{TaskOwner, Tasks};
 use crate::upstream::Upstream;
-use crate::values::Values;
 
 /// The name of HTTP/2 in a TLS handshake.
 pub(crate) const H2: &[u8] = b"h2";
@@ -42,45 +40,6 @@ pub(crate) enum Host {
     Proved(Box<HostStream<TcpStream>>),
     /// The host did not, for this reason. Each request is answered with it.
     Unproved(String),
-}
-
-/// The rules and the values of a connection.
-pub(crate) struct Terms {
-    /// The name and port of the host.
-    pub(crate) destination: Arc<Destination>,
-    /// The values of the secrets.
-    pub(crate) values: Values,
-}
-
-/// The signals between the ends of a connection.
-#[derive(Debug, Default)]
-pub(crate) struct Control {
-    closing: Notify,
-    ended: Notify,
-    awaits_change: AtomicBool,
-}
-
-impl Control {
-    /// Has the guest's end accept no more requests, and close after the answers to those that it accepted.
-    pub(crate) fn close(&self) {
-        self.closing.notify_one();
-    }
-
-    /// Breaks the guest's end off.
-    pub(crate) fn end(&self) {
-        self.ended.notify_one();
-    }
-
-    /// Sets that the host may change the protocol: its end is not closed then, it is handed over.
-    pub(crate) fn await_change(&self, awaits: bool) {
-        self.awaits_change.store(awaits, Ordering::Release);
-    }
-
-    fn host_closed(&self) {
-        if !self.awaits_change.load(Ordering::Acquire) {
-            self.close();
-        }
-    }
 }
 
 /// The events that a connection's tasks report. All of them are delivered, also if the connection is aborted.

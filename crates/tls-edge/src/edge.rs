@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use diagnosis::{Diagnose, Diagnosis, ErrorKind};
-use msb_secrets::{InvalidPlacement, SecretName};
 use rustls::ClientConfig;
-use thiserror::Error;
 
 use crate::authority::Authority;
+use crate::edge_error::EdgeError;
+use crate::gates::Gates;
 use crate::roots::Roots;
-use crate::serve::Gates;
 use crate::settings::{Destinations, EdgeSettings};
 use crate::tls;
 use crate::values::Values;
@@ -69,45 +67,6 @@ impl Edge {
     /// Returns true if TLS to this name is ended at some port.
     pub fn names(&self, name: &str) -> bool {
         self.destinations.names(name)
-    }
-}
-
-/// A reason why TLS cannot be ended.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum EdgeError {
-    /// A secret has no placeholder.
-    #[error("secret {name} has no placeholder")]
-    NoPlaceholder {
-        /// The name of the secret.
-        name: SecretName,
-    },
-    /// A secret names a place that takes no value.
-    #[error(transparent)]
-    Placement(#[from] InvalidPlacement),
-    /// The authority of the sandbox may not sign for a host.
-    #[error("the certificate authority of the sandbox is not valid for {host}")]
-    NotCovered {
-        /// The host.
-        host: String,
-    },
-    /// TLS cannot be set up.
-    #[error("cannot set TLS up")]
-    Tls(#[from] rustls::Error),
-}
-
-impl Diagnose for EdgeError {
-    fn diagnosis(&self) -> Diagnosis {
-        match self {
-            Self::NoPlaceholder { name } => {
-                Diagnosis::new(ErrorKind::InternalError).detail("secret", name.to_string())
-            }
-            Self::Placement(source) => source.diagnosis(),
-            Self::Tls(_) => Diagnosis::new(ErrorKind::InternalError),
-            Self::NotCovered { .. } => Diagnosis::new(ErrorKind::InvalidArgument).hint(
-                "create a new sandbox with this host: the hosts of secrets are fixed at its creation",
-            ),
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the log of the network records of ended connections.
+//! The records of ended connections for the log of the network.
 
 use msb_secrets::SecretName;
 use serde::{Deserialize, Serialize};

@@ -15,17 +15,25 @@ use tokio::time::Instant;
 
 use crate::body::{AnswerBody, RequestBody};
 use crate::check::{authority_of, check};
-use crate::connection::{Control, Terms};
+use crate::control::Control;
 use crate::headers;
 use crate::limits::FIELDS_MAX;
 use crate::record::{Record, Reports};
 use crate::reflect::{Reflected, Watched};
 use crate::refusal::{DeniedRequest, Refusal};
-use crate::settings::Admission;
+use crate::settings::{Admission, Destination};
 use crate::upgrade::{Changed, has_token, wanted_protocols};
 use crate::upstream::{BrokenOff, Failure, Upstream};
-use crate::values::WAIT;
+use crate::values::{Values, WAIT};
 use crate::watch::Watch;
+
+/// The rules and the values of a connection.
+pub(crate) struct Terms {
+    /// The name and port of the host.
+    pub(crate) destination: Arc<Destination>,
+    /// The values of the secrets.
+    pub(crate) values: Values,
+}
 
 /// The requests of one connection and their answers.
 pub(crate) struct Exchange {

@@ -120,6 +120,6 @@ mod tests {
         let round_trip_ms = 80;
         let bytes_per_round_trip = u64::from(HOST_STREAM_WINDOW_BYTES) * 2 / 3;
         assert!(bytes_per_round_trip * 1_000 / round_trip_ms >= 8_000_000);
-        assert!(HOST_CONNECTION_WINDOW_BYTES >= 4 * HOST_STREAM_WINDOW_BYTES);
+        const { assert!(HOST_CONNECTION_WINDOW_BYTES >= 4 * HOST_STREAM_WINDOW_BYTES) };
     }
 }

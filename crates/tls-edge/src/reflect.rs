@@ -3,9 +3,6 @@
 //! Nothing here waits, reads or writes: an answer goes through [`Scan::feed`] in pieces, and what comes out may be
 //! passed on. Only bytes that could be the begin of a searched text are held back, once they are more than a few.
 
-mod forms;
-mod needle;
-
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -13,8 +10,7 @@ use http::HeaderMap;
 use msb_secrets::SecretName;
 use zeroize::Zeroizing;
 
-pub(crate) use self::forms::url_encoded;
-pub(crate) use self::needle::Needle;
+use crate::needle::Needle;
 use crate::values::HeldValue;
 
 /// Values that something is searched for that is there as a whole.

@@ -7,39 +7,20 @@ use rustls::pki_types::ServerName;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream as GuestStream;
 use tokio_rustls::{StartHandshake, TlsConnector};
 
-use crate::connection::{self, H2, HTTP1, Host, Terms};
+use crate::connection::{self, H2, HTTP1, Host};
 use crate::edge::Edge;
 use crate::event::{EdgeEvent, Events, logged_host};
+use crate::forward::Terms;
 use crate::hello::{self, Hello, Opening};
-use crate::limits::{
-    CONNECTIONS_MAX, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT, HANDSHAKES_MAX, HTTP2_CONNECTIONS_MAX,
-};
+use crate::limits::{COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
 use crate::served::{Refused, Served};
 use crate::settings::Destination;
 use crate::tls::{self, GuestEnd};
-
-/// The bounds of an edge's connections.
-#[derive(Debug)]
-pub(crate) struct Gates {
-    connections: Semaphore,
-    http2: Semaphore,
-    handshakes: Semaphore,
-}
-
-impl Default for Gates {
-    fn default() -> Self {
-        Self {
-            connections: Semaphore::new(CONNECTIONS_MAX),
-            http2: Semaphore::new(HTTP2_CONNECTIONS_MAX),
-            handshakes: Semaphore::new(HANDSHAKES_MAX),
-        }
-    }
-}
 
 /// A guest that begins TLS with a host whose TLS is ended.
 struct Guest<S> {

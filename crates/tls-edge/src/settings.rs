@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::Method;
 use msb_secrets::{HttpsDestination, InvalidPath, Placement, Secret, SecretName, checked_path};
 
-use crate::edge::EdgeError;
+use crate::edge_error::EdgeError;
 
 /// The secrets and the rules that decide which connections are ended.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
 pub use self::error::{NoSuchSecret, NoValue, NotSet};
-use crate::reflect::Needle;
+use crate::needle::Needle;
 
 mod error;
 

@@ -53,13 +53,13 @@ pub(crate) struct NetworkArguments {
     /// DNS resolver to use instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
-    /// Secret for requests to HOST, which the sandbox uses but cannot read
+    /// Secret for requests to HOST, which the sandbox cannot read
     ///
     /// The value is that of the variable NAME of this host. In the sandbox, NAME is a placeholder; the network puts the
     /// value into the headers of requests to HOST, which is allowed. The long form is
     /// name=NAME,to=HOST[:PORT][/PATH*][:METHODS],from=env:NAME|file:PATH|cmd:COMMAND, with more to= and
     /// every=TIME, in=header:NAME|query:NAME|basic, as=PREFIX and file=PATH.
-    #[arg(long, value_name = "NAME@HOST[,HOST...]")]
+    #[arg(long, value_name = "NAME@HOST[,...]")]
     secret: Vec<String>,
     /// Let the sandbox trust the certificate authorities of this host
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! What sandboxes trust and have in the place of secrets, before a machine runs.
+//! The trust of sandboxes, and their placeholders in the place of secrets, before a machine runs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -311,7 +311,7 @@ fn a_variable_of_a_secret_is_set_once() {
         record.contains("CURL_CA_BUNDLE=/etc/msb/ca.pem"),
         "{record}"
     );
-    assert!(!record.contains("SSL_CERT_FILE=/etc/msb"), "{record}");
+    assert!(!record.contains("\"SSL_CERT_FILE=/etc/msb"), "{record}");
 }
 
 #[test]

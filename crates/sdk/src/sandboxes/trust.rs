@@ -1,4 +1,4 @@
-//! What the programs of a new sandbox trust, and the placeholders of its secrets.
+//! The trust of a new sandbox's programs, and the placeholders of its secrets.
 
 use msb_guest_trust::{HostAuthorities, Prepared, Request, Root, prepare};
 use msb_runtime::network::Settings;

@@ -4,7 +4,7 @@ use http::Uri;
 use http::uri::PathAndQuery;
 use zeroize::Zeroizing;
 
-use crate::reflect::url_encoded;
+use crate::forms::url_encoded;
 
 /// Returns true if a query has a parameter of this name once, and with this value.
 pub(super) fn is_only(query: Option<&str>, name: &str, value: &str) -> bool {

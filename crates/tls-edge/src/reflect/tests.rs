@@ -6,6 +6,7 @@ use proptest::sample::Index;
 
 use super::*;
 use crate::fixtures::held;
+use crate::needle;
 
 /// Splits a text into pieces at these points.
 fn pieces(text: &[u8], points: &[Index]) -> Vec<Bytes> {

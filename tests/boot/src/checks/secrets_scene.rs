@@ -1,4 +1,4 @@
-//! What the checks of secrets have in common: servers, values, and questions of a guest.
+//! The common parts of the checks of secrets: servers, values, and questions of a guest.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};

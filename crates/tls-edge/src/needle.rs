@@ -5,10 +5,10 @@ use std::fmt;
 use memchr::memmem;
 use zeroize::Zeroizing;
 
-use super::forms::forms_of;
+use crate::forms::forms_of;
 
 /// The largest number of bytes of a needle's begin that are passed on.
-pub(super) const SHOWN_MAX: usize = 4;
+pub(crate) const SHOWN_MAX: usize = 4;
 
 /// A text that an answer is searched for.
 pub(crate) struct Needle {
@@ -68,17 +68,17 @@ impl Needle {
 
     /// Returns the text.
     #[cfg(test)]
-    pub(super) fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.bytes
     }
 
     /// Returns true if a text holds the needle.
-    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
         memmem::find(text, &self.bytes).is_some()
     }
 
     /// Returns true if a text holds the needle in lower or upper case.
-    pub(super) fn is_in_any_case(&self, text: &[u8]) -> bool {
+    pub(crate) fn is_in_any_case(&self, text: &[u8]) -> bool {
         let mut parts = text.windows(self.bytes.len().max(1));
         parts.any(|part| part.eq_ignore_ascii_case(&self.bytes))
     }
@@ -87,14 +87,14 @@ impl Needle {
     ///
     /// A few, at most a quarter of the needle, are passed on: a message of a stream that ends with the first letter of
     /// a value would wait for the next message.
-    pub(super) fn held(&self, state: usize) -> usize {
+    pub(crate) fn held(&self, state: usize) -> usize {
         let shown = SHOWN_MAX.min(self.bytes.len() / 4);
         if state > shown { state } else { 0 }
     }
 
     /// Returns the number of bytes of the needle that a text ends with, once `bytes` follow a text that ends with
     /// `state` of them; `None` if the needle is in the text.
-    pub(super) fn advance(&self, state: usize, bytes: &[u8]) -> Option<usize> {
+    pub(crate) fn advance(&self, state: usize, bytes: &[u8]) -> Option<usize> {
         let length = self.bytes.len();
         if bytes.len() <= 2 * length {
             return self.step(state, bytes);

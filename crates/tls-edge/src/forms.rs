@@ -7,7 +7,7 @@ use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use zeroize::Zeroizing;
 
 /// A form of a value. Its memory is overwritten when it is dropped.
-pub(super) type Form = Zeroizing<Vec<u8>>;
+pub(crate) type Form = Zeroizing<Vec<u8>>;
 
 /// The shortest encoded form that is searched for: answers hold shorter ones by chance.
 const ENCODED_MIN: usize = 4;
@@ -192,7 +192,7 @@ impl Writer {
 
 /// Returns the texts that show a value, each once: the value itself first, its base64 at each offset, its forms in
 /// URLs, and what stays of the value and of its base64 in JSON and HTML.
-pub(super) fn forms_of(value: &str) -> Vec<Form> {
+pub(crate) fn forms_of(value: &str) -> Vec<Form> {
     let base64 = base64_forms(value.as_bytes());
     let mut forms = vec![copied(value)];
     let texts = iter::once(value).chain(base64.iter().map(|text| text.as_str()));
