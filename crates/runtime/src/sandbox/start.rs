@@ -31,6 +31,9 @@ use crate::native_root::check_layers;
 use crate::volumes::Volume;
 use crate::{Home, Kernel, KernelSearch, mounts, socket};
 
+/// The variables that name the certificate authorities of a host.
+const ROOTS: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
 /// The options for starting a sandbox.
 #[derive(Debug, Clone)]
 pub struct StartOptions {
@@ -258,7 +261,8 @@ impl Sandbox {
         socket::bind(&self.files.socket())
     }
 
-    /// Starts the VMM process with an empty environment.
+    /// Starts the VMM process with an empty environment, but for the names of the host's certificate authorities
+    /// if the sandbox's network verifies certificates.
     /// The listener is its standard input and the lock its standard output, so that both live
     /// exactly as long as the machine's processes.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
@@ -268,12 +272,21 @@ impl Sandbox {
         Command::new(&command.program)
             .args(&command.arguments)
             .env_clear()
+            .envs(self.roots())
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::from(lock.0.into_parts().0))
             .stderr(Stdio::from(log.into_parts().0))
             .process_group(0)
             .spawn()
+    }
+
+    /// Returns the variables that name the host's certificate authorities, if the network verifies certificates.
+    fn roots(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let network = self.spec.network.as_ref();
+        let verifies = network.is_some_and(Settings::ends_tls);
+        let names = ROOTS.into_iter().filter(move |_| verifies);
+        names.filter_map(|name| Some((name, std::env::var_os(name)?)))
     }
 
     /// Waits for the agent's first answer, the end of the process, or the timeout.
