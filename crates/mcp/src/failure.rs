@@ -25,8 +25,24 @@ pub(crate) enum Stop {
 pub(crate) struct Failure {
     kind: ErrorKind,
     message: String,
+    /// Remedies that are calls of tools.
     hints: Vec<String>,
+    /// Remedies that are command lines of the host, on which no tool runs one.
+    user_hints: Vec<String>,
     details: JsonObject,
+}
+
+impl Stop {
+    /// Gives a failure because something was not found the remedy of a tool in place of a command line.
+    pub(crate) fn when_not_found(mut self, hint: &str) -> Self {
+        if let Self::Failed(failure) = &mut self
+            && failure.kind == ErrorKind::NotFound
+        {
+            failure.hints.push(hint.to_owned());
+            failure.user_hints.clear();
+        }
+        self
+    }
 }
 
 impl Failure {
@@ -35,6 +51,7 @@ impl Failure {
             kind,
             message: message.into(),
             hints: Vec::new(),
+            user_hints: Vec::new(),
             details: JsonObject::new(),
         }
     }
@@ -63,6 +80,10 @@ impl Failure {
             text.push_str("\nhint: ");
             text.push_str(hint);
         }
+        for hint in &self.user_hints {
+            text.push_str("\nhint for the user: ");
+            text.push_str(hint);
+        }
         if !self.details.is_empty() {
             let details = Value::Object(self.details.clone()).to_string();
             if details.len() <= DETAILS_MAX {
@@ -78,6 +99,7 @@ impl Failure {
             "kind": self.kind.code(),
             "message": self.message,
             "hints": self.hints,
+            "user_hints": self.user_hints,
         })
     }
 }
@@ -87,7 +109,8 @@ impl From<Error> for Failure {
         Self {
             kind: error.kind(),
             message: error.message().to_owned(),
-            hints: error.hints_for(Face::CommandLine),
+            hints: Vec::new(),
+            user_hints: error.hints_for(Face::CommandLine),
             details: error.details().clone(),
         }
     }
@@ -120,6 +143,32 @@ mod tests {
         assert_eq!(result["isError"], true);
         assert_eq!(result["_meta"][META_KEY]["kind"], "sandbox-not-found");
         assert_eq!(result.get("structuredContent"), None);
+    }
+
+    #[test]
+    fn command_lines_of_the_host_are_for_its_user() {
+        let mut failure = Failure::new(ErrorKind::NotFound, "web has no snapshot old");
+        failure
+            .user_hints
+            .push("list them with msb snapshot ls web".to_owned());
+        let text = failure.text();
+        assert!(
+            text.ends_with("\nhint for the user: list them with msb snapshot ls web"),
+            "{text}"
+        );
+        let hinted = |kind| {
+            let mut failure = failure.clone();
+            failure.kind = kind;
+            match Stop::from(failure).when_not_found("take one") {
+                Stop::Failed(failure) => (failure.hints, failure.user_hints.len()),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(
+            hinted(ErrorKind::NotFound),
+            (vec!["take one".to_owned()], 0)
+        );
+        assert_eq!(hinted(ErrorKind::SandboxNotFound), (Vec::new(), 1));
     }
 
     #[test]

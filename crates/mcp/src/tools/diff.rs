@@ -2,7 +2,7 @@ use msb_sdk::{Change, ChangeKind, DiffOptions, Error};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, SandboxTool};
+use super::{Effect, SNAPSHOT_HINT, SandboxTool};
 use crate::bounded_text::without_cut_end;
 use crate::call::Call;
 use crate::failure::{Failure, Stop};
@@ -99,7 +99,8 @@ impl SandboxTool for Diff {
             let diff = comparing.await?;
             output(&diff, arguments.patch).await
         };
-        call.awaited(listing).await
+        let listed = call.awaited(listing).await;
+        listed.map_err(|stop| stop.when_not_found(SNAPSHOT_HINT))
     }
 }
 
@@ -158,7 +159,7 @@ fn snapshot(name: &str) -> Result<&str, Failure> {
     let name = terminal_text::escaped(name);
     Err(
         Failure::invalid(format!("base: '{name}' is not the name of a snapshot"))
-            .with_hint("give a name that sandbox_snapshot returned"),
+            .with_hint(SNAPSHOT_HINT),
     )
 }
 

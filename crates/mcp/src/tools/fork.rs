@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::create::notices;
-use super::{Effect, SandboxTool};
+use super::{Effect, SNAPSHOT_HINT, SandboxTool};
 use crate::call::Call;
 use crate::failure::Stop;
 use crate::session::Session;
@@ -38,7 +38,8 @@ impl SandboxTool for Fork {
 
     async fn run(session: &Session, call: &Call, arguments: Arguments) -> Result<Output, Stop> {
         let source = session.sandbox(call, arguments.name.as_deref()).await?;
-        let fork = session.fork(call, &source, arguments.snapshot).await?;
+        let fork = session.fork(call, &source, arguments.snapshot).await;
+        let fork = fork.map_err(|stop| stop.when_not_found(SNAPSHOT_HINT))?;
         Ok(Output {
             name: fork.name(),
             notices: notices(&fork),

@@ -201,6 +201,10 @@ fn run<'a, T: SandboxTool>(
     })
 }
 
+/// The remedy of a snapshot that does not exist.
+const SNAPSHOT_HINT: &str =
+    "give a name that sandbox_snapshot, sandbox_exec or sandbox_rollback returned";
+
 /// Returns a number of a call, or the default without one.
 fn number(name: &str, wanted: Option<u64>, default: u64, most: u64) -> Result<u64, Failure> {
     match wanted {

@@ -2,7 +2,7 @@ use msb_sdk::RollbackOptions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Effect, SandboxTool};
+use super::{Effect, SNAPSHOT_HINT, SandboxTool};
 use crate::call::Call;
 use crate::failure::Stop;
 use crate::session::Session;
@@ -39,7 +39,8 @@ impl SandboxTool for Rollback {
         let mut options = RollbackOptions::default();
         options.name = Some(arguments.snapshot);
         options.start = session.settings.template.start.clone();
-        let rolled = call.awaited(sandbox.rollback_with(options)).await?;
+        let rolled = call.awaited(sandbox.rollback_with(options)).await;
+        let rolled = rolled.map_err(|stop| stop.when_not_found(SNAPSHOT_HINT))?;
         Ok(Output {
             undo: rolled.kept.name,
         })

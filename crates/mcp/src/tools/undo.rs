@@ -10,6 +10,9 @@ use crate::session::Session;
 /// The most commands that a call takes back, as many as have snapshots.
 const COUNT_MAX: u64 = 400;
 
+/// The remedy of commands without a snapshot.
+const HINT: &str = "a command can be taken back if sandbox_exec ran it with snapshot true";
+
 /// Takes commands back.
 pub(super) struct Undo;
 
@@ -47,7 +50,8 @@ impl SandboxTool for Undo {
         let mut options = UndoOptions::default();
         options.count = usize::try_from(count).unwrap_or(usize::MAX);
         options.start = session.settings.template.start.clone();
-        let undone = call.awaited(sandbox.undo_with(options)).await?;
+        let undone = call.awaited(sandbox.undo_with(options)).await;
+        let undone = undone.map_err(|stop| stop.when_not_found(HINT))?;
         let commands = undone.commands.iter();
         Ok(Output {
             commands: commands.map(|command| words(&command.argv)).collect(),

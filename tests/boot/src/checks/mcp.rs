@@ -162,6 +162,17 @@ fn ways_back(client: &mut Client) -> Result<()> {
         paths.contains("\"/root/x\"") && !paths.contains("/work"),
         "{diff}"
     );
+    for (tool, arguments) in [
+        ("sandbox_rollback", json!({"snapshot": "missing"})),
+        ("sandbox_fork", json!({"snapshot": "missing"})),
+        ("sandbox_diff", json!({"base": "missing"})),
+    ] {
+        let missing = client.failure(tool, arguments)?;
+        ensure!(
+            missing.contains("\nkind: not-found\nhint: give a name that sandbox_snapshot"),
+            "{tool}: {missing}"
+        );
+    }
     let rolled = client.call("sandbox_rollback", json!({"snapshot": "clean"}))?;
     ensure!(rolled["undo"].is_string(), "{rolled}");
     let gone = client.failure("sandbox_read_file", json!({"path": "/root/x"}))?;
