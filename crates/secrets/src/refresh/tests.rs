@@ -112,7 +112,7 @@ fn each_new_value_is_sent_until_the_connection_closes() {
     let directory = tempfile::tempdir().unwrap();
     let count = directory.path().join("count");
     let command = format!(
-        "name=K,to=h.example,every=1s,from=cmd:echo x >> {0}; printf 'count=%d' $(wc -l < {0})",
+        "name=K,to=h.example,every=1s,from=cmd:echo x >> {0}; printf 'number=%d' $(wc -l < {0})",
         count.display()
     );
     let mut left = 4;
@@ -125,7 +125,7 @@ fn each_new_value_is_sent_until_the_connection_closes() {
         }
     });
     let running = run(secrets(&[&command]), server.path.clone());
-    for expected in ["count=1", "count=2"] {
+    for expected in ["number=1", "number=2"] {
         let list = server.requests.recv_timeout(TEST_TIMEOUT);
         assert_eq!(list, Ok(ControlRequest::List));
         let set = server.requests.recv_timeout(TEST_TIMEOUT).unwrap();

@@ -17,6 +17,7 @@ use crate::lab::{HOST, Lab, within};
 use crate::upstream::{HostAuthority, Upstream};
 
 const DATA: u8 = 0;
+const RST_STREAM: u8 = 3;
 const WINDOW_UPDATE: u8 = 8;
 const ACKNOWLEDGED: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -60,6 +61,8 @@ struct Windows {
     streams: BTreeMap<u32, u32>,
     /// The number of bytes that were sent.
     sent: u64,
+    /// The codes of the streams that the edge has reset.
+    resets: Vec<u32>,
 }
 
 impl Windows {
@@ -75,6 +78,11 @@ impl Windows {
             }
             HEADERS => {
                 self.streams.insert(frame.stream, self.initial);
+            }
+            RST_STREAM => {
+                self.streams.insert(frame.stream, 0);
+                let code = frame.payload.try_into().unwrap();
+                self.resets.push(u32::from_be_bytes(code));
             }
             WINDOW_UPDATE => {
                 let more = u32::from_be_bytes(frame.payload.try_into().unwrap());
@@ -142,6 +150,7 @@ async fn flood(
         connection: 65_535,
         streams: BTreeMap::new(),
         sent: 0,
+        resets: Vec::new(),
     };
     let bytes = vec![b'x'; usize::try_from(FRAME_BYTES).unwrap()];
     loop {
@@ -151,6 +160,12 @@ async fn flood(
                 if taken.kind == HEADERS {
                     let head = frame(HEADERS, END_HEADERS, taken.stream, &[OK]);
                     writer.write_all(&head).await?;
+                }
+                // The windows of the settings count once they are acknowledged.
+                if taken.kind == SETTINGS && taken.flags & ACKNOWLEDGED == 0 {
+                    writer
+                        .write_all(&frame(SETTINGS, ACKNOWLEDGED, 0, &[]))
+                        .await?;
                 }
                 windows.take(taken);
             }
@@ -223,6 +238,7 @@ async fn a_guest_that_does_not_read_has_bounded_bytes_wait() {
             break windows;
         }
     };
+    assert_eq!(windows.resets, [0; 0]);
     // The window of the connection, a piece and what is on its way for each stream, and the buffers of the connection.
     let max = (4 << 20) + u64::from(STREAMS) * (8 + 2 * 16) * 1024 + (512 << 10);
     assert!(windows.sent <= max, "{} of {max} bytes", windows.sent);
