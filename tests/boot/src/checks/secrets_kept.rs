@@ -105,7 +105,8 @@ fn rotated(env: &TestEnv, scene: &Scene) -> Result<()> {
             "{target} was on another connection"
         );
     }
-    expect_code(&speaking.end()?, 0)
+    // The program ends with its input.
+    expect_code(&finish(speaking.child, &[])?, 0)
 }
 
 /// Checks that a command is run again, and that no value is used after it has expired.
