@@ -1,6 +1,6 @@
 //! Applies to staged directories that were killed, finished before the directories are used.
 
-use msb_host_changes::ApplyRecords;
+use msb_host_changes::{ApplyRecords, WaitingApply};
 use msb_runtime::{Home, Mount, staged};
 
 use crate::ApplyError;
@@ -19,4 +19,20 @@ pub fn finish_applying(home: &Home, mounts: &[Mount]) -> Result<(), ApplyError> 
         }
     }
     Ok(())
+}
+
+/// Returns the finding about an apply that waits to be finished, and its remedy.
+pub fn applying_problem(waiting: &WaitingApply) -> (String, String) {
+    let record = waiting.record.to_string_lossy();
+    let record = terminal_text::escaped(&record);
+    match &waiting.problem {
+        None => (
+            format!("an msb apply to it was interrupted; {record} has the rest"),
+            "apply again, or run msb doctor --fix, which finishes it".to_owned(),
+        ),
+        Some(problem) => (
+            format!("an msb apply to it was interrupted, and cannot be finished: {problem}"),
+            format!("if the cause cannot be removed, remove {record} and apply again"),
+        ),
+    }
 }

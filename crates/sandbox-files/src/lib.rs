@@ -20,7 +20,7 @@ mod staged_environment;
 mod text;
 
 pub use allow::{AllowError, Allowed, Permission, allow, lasting_state};
-pub use applying::finish_applying;
+pub use applying::{applying_problem, finish_applying};
 pub use at_rest::{AtRestError, SandboxAtRest};
 pub use commit::{
     CommitError, CommittedError, CommittedImage, LayerChoice, LayerLimits, LayerReader,

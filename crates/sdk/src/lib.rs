@@ -56,7 +56,6 @@ mod program;
 mod questions;
 mod sandboxes;
 mod secrets;
-mod send;
 mod settings;
 mod shared;
 mod snapshot_archives;

@@ -16,7 +16,7 @@ mod tests;
 /// The files that msb gave a guest, and the directories that were made for them, by their paths.
 pub(super) type Given = HashMap<Vec<u8>, InodeId>;
 
-/// What msb wrote.
+/// The content that msb wrote.
 enum Written<'a> {
     Bundle(&'a GivenBundle),
     Placeholder(&'a str),

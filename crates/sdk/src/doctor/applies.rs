@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use msb_sandbox_files::{ApplyRecords, WaitingApply};
+use msb_sandbox_files::{ApplyRecords, WaitingApply, applying_problem};
 
 use super::{Finding, Fix, Severity};
 use crate::error::printable;
@@ -37,17 +37,7 @@ fn waiting(shared: &Shared) -> Vec<WaitingApply> {
 }
 
 fn finding(waiting: &WaitingApply) -> Finding {
-    let record = printable(&waiting.record.to_string_lossy());
-    let (finding, remedy) = match &waiting.problem {
-        None => (
-            format!("an msb apply to it was interrupted; {record} has the rest"),
-            "apply again, or run msb doctor --fix, which finishes it".to_owned(),
-        ),
-        Some(problem) => (
-            format!("an msb apply to it was interrupted, and cannot be finished: {problem}"),
-            format!("if the cause cannot be removed, remove {record} and apply again"),
-        ),
-    };
+    let (finding, remedy) = applying_problem(waiting);
     Finding {
         subject: subject(waiting.directory.as_deref()),
         level: Severity::Degraded,

@@ -12,7 +12,7 @@ use oci_image::ImageConfig;
 use super::SandboxOptions;
 use super::beginning::{Beginning, Files};
 use super::start::Ready;
-use super::{spec, staging, trust};
+use super::{spec, trust};
 use crate::images::Observer;
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -145,7 +145,8 @@ pub(super) async fn create(
         let create_options = create_options(&options, begins, checked, &mut warnings)?;
         let (mut sandbox, lock) = files.create(shared.home(), image.as_ref(), create_options)?;
         let staging = sandbox.staging.take();
-        warnings.extend(staging.iter().flat_map(|found| staging::notices(found)));
+        let found = staging.iter().flat_map(|found| found.messages());
+        warnings.extend(found.map(|(code, message)| Notice::new(code, message)));
         let created = Created {
             shared: Arc::clone(&shared),
             sandbox: Some(sandbox),

@@ -19,7 +19,6 @@ mod root_disk;
 mod run;
 mod sandbox;
 mod spec;
-mod staging;
 mod start;
 mod trust;
 

@@ -5,4 +5,5 @@ mod mounts;
 mod name_pattern;
 mod options;
 mod root_disk;
+mod sendable;
 mod texts;

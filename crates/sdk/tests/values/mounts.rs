@@ -1,6 +1,17 @@
 //! Mounts and networks as JSON has them.
 
-use msb_sdk::{Host, Mount, Network, Port};
+use msb_sdk::{Host, Mount, Network, Port, Size};
+
+#[test]
+fn mounts_are_read_from_json() {
+    let json = r#"{"type":"bind","source":"/src","target":"/a","read_only":true}"#;
+    let mount: Mount = serde_json::from_str(json).expect("read");
+    assert_eq!(mount, Mount::bind("/src", "/a").read_only());
+    let json = r#"{"type":"tmpfs","target":"/s","size":"16M"}"#;
+    let mount: Mount = serde_json::from_str(json).expect("read");
+    assert_eq!(mount.size, Some(Size::new(16 << 20)));
+    assert!(serde_json::from_str::<Mount>(r#"{"type":"tmpfs","target":"/s","sizes":1}"#).is_err());
+}
 
 #[test]
 fn rules_are_read_as_text_and_as_objects() {

@@ -1,4 +1,4 @@
-//! What waits in HTTP/2 while a side does not read, seen from a host that sends as much as it may.
+//! The bytes that wait in HTTP/2 while a side does not read, seen from a host that sends as much as it may.
 
 use std::collections::BTreeMap;
 use std::io;

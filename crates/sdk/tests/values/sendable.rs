@@ -1,6 +1,6 @@
 //! A compile-time check: every operation can be sent to another task, and borrows nothing.
 
-use crate::{
+use msb_sdk::{
     ExecRequest, FileStream, Image, Job, LoadRequest, Logs, LogsRequest, Msb, Operation, Output,
     Process, Pull, PullRequest, PushRequest, Sandbox, SandboxRequest, SaveRequest, StatsWatch,
     Stdin, TarUpload, VerifyRequest, Volume,
