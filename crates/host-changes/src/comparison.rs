@@ -183,7 +183,7 @@ fn next_segment(segments: &[Segment], offset_bytes: u64) -> Option<u64> {
 }
 
 /// Returns the first offset at or after another one where a file has data. `None` if there is none.
-fn next_data(file: &File, offset_bytes: u64) -> rustix::io::Result<Option<u64>> {
+pub(super) fn next_data(file: &File, offset_bytes: u64) -> rustix::io::Result<Option<u64>> {
     match seek(file, SeekFrom::Data(offset_bytes)) {
         Ok(next_bytes) => Ok(Some(next_bytes)),
         Err(Errno::NXIO) => Ok(None),

@@ -3,7 +3,16 @@ use std::path::{Path, PathBuf};
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 
-use super::{ConflictReason, Effect};
+use super::{ApplyRecordError, ConflictReason, Effect};
+
+/// A file of the host that was changed while a new one took its place, and is left.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftFile {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Path of an earlier edit, which could not be put back and is kept; `None` if there is none.
+    pub kept: Option<PathBuf>,
+}
 
 /// A reason why changes are not put into a directory of the host.
 #[derive(Debug, thiserror::Error)]
@@ -86,6 +95,23 @@ pub enum ApplyError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// Files of the host changed while new ones took their places. They are left, and all other changes were made.
+    #[error("{}", left(.files))]
+    Left {
+        /// The files, at least one.
+        files: Vec<LeftFile>,
+    },
+    /// An apply to the directory was killed, and cannot be finished. Nothing was written since.
+    #[error("cannot finish the msb apply to {} that was interrupted", .directory.display())]
+    Unfinished {
+        /// Path of the directory.
+        directory: PathBuf,
+        /// Path of the record, which is kept.
+        record: PathBuf,
+        /// The reason of the failure.
+        #[source]
+        source: ApplyRecordError,
+    },
     /// A file of the sandbox cannot be read.
     #[error("cannot read '{}' of the sandbox", .path.escape_ascii())]
     Read {
@@ -144,6 +170,25 @@ impl Diagnose for ApplyError {
             Self::Full { .. } => Diagnosis::new(ErrorKind::OutOfSpace),
             Self::Changed { .. } => Diagnosis::new(ErrorKind::Busy)
                 .hint("apply again: completed changes are skipped"),
+            Self::Left { files } => {
+                let path = files.first().map(|file| file.path.as_path());
+                Diagnosis::new(ErrorKind::Busy)
+                    .detail("path", path.unwrap_or(Path::new("")))
+                    .hint("apply again: completed changes are skipped")
+            }
+            Self::Unfinished { directory, record, source } => {
+                let diagnosis = match source {
+                    ApplyRecordError::Host(source) => source.diagnosis(),
+                    ApplyRecordError::Read(source) => source.diagnosis(),
+                    _ => Diagnosis::new(ErrorKind::InternalError),
+                };
+                diagnosis
+                    .detail("path", directory)
+                    .hint(format!(
+                        "if its cause cannot be removed, remove {} and apply again",
+                        record.display()
+                    ))
+            }
             Self::Directory { source, .. } | Self::Read { source, .. } | Self::Host { source, .. } => {
                 source.diagnosis()
             }
@@ -156,6 +201,22 @@ fn conflicts(path: &Path, reason: &ConflictReason, count: usize) -> String {
         format!("cannot change {}: {reason}", path.display())
     } else {
         format!("cannot apply the changes: {count} files are in the way")
+    }
+}
+
+fn left(files: &[LeftFile]) -> String {
+    let Some(first) = files.first() else {
+        return "files changed while the changes were applied, and are left".to_owned();
+    };
+    let path = first.path.display();
+    let kept = first.kept.as_ref();
+    let kept = kept.map(|kept| format!("; an earlier edit of it is {}", kept.display()));
+    let kept = kept.unwrap_or_default();
+    match files.len() {
+        1 => format!("{path} changed while the changes were applied, and is left{kept}"),
+        count => format!(
+            "{count} files changed while the changes were applied, and are left, such as {path}{kept}"
+        ),
     }
 }
 

@@ -22,17 +22,21 @@ pub struct HostChanges<S> {
 
 impl<S: HostSource> HostChanges<S> {
     /// Compares the changes with the files of a directory, and finds what is to be done. Nothing is
-    /// written.
+    /// written, unless [`ApplyOptions::records`] has an apply to this directory that was killed: it is finished
+    /// first.
     ///
     /// # Errors
     /// If the directory cannot be opened or is in use, the sandbox has no directory
-    /// [`ApplyOptions::from`], or a file cannot be read.
+    /// [`ApplyOptions::from`], a file cannot be read, or an apply that was killed cannot be finished.
     pub fn plan(
         compared: Arc<Compared<S>>,
         directory: &Path,
         options: ApplyOptions,
     ) -> Result<Self, ApplyError> {
         let directory = HostDirectory::open(directory)?;
+        if let Some(records) = &options.records {
+            records.finish_locked(&directory)?;
+        }
         let options = ApplyOptions {
             from: path::trimmed(&options.from),
             ..options
@@ -206,8 +210,9 @@ impl<S: HostSource> HostChanges<S> {
     /// # Errors
     /// If there are conflicts or changes that are not accepted, a directory has no room or cannot be written
     /// to, a file of the host changed since the changes were planned, or a file cannot be read or written; then
-    /// nothing was changed. If the host fails later, some changes may have been made. The number is the index
-    /// of the directory.
+    /// nothing was changed. If the host fails later, some changes may have been made.
+    /// [`ApplyError::Left`] if the host changed files while new ones took their places: all other changes were made.
+    /// The number is the index of the directory.
     pub fn run_all(all: &mut [Self]) -> Result<(), (usize, ApplyError)> {
         Self::settle_all(all)?;
         Self::check_conflicts(all)?;

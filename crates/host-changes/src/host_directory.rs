@@ -13,6 +13,7 @@ use tree_archive::{EntryRef, enter};
 use tree_diff::{TEXT_MAX_BYTES, is_text};
 
 use super::ApplyError;
+use super::directory_identity::DirectoryIdentity;
 use super::host_file::HostFile;
 
 /// The directory of the host that changes are put into. Paths are relative to it, and no symlink
@@ -58,6 +59,16 @@ impl HostDirectory {
                 path: path.to_owned(),
             })
         }
+    }
+
+    /// Returns the number of the directory.
+    pub(super) fn identity(&self) -> Result<DirectoryIdentity, ApplyError> {
+        let metadata = self.file.metadata();
+        let metadata = metadata.map_err(|source| ApplyError::Directory {
+            path: self.path.clone(),
+            source,
+        })?;
+        Ok(DirectoryIdentity::new(&metadata))
     }
 
     /// Returns the path of a file as a user writes it.

@@ -3,6 +3,7 @@ use std::fs::File;
 use fstree::FileType;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::{Dir, Mode, OFlags, Stat, openat, readlinkat};
+use serde::{Deserialize, Serialize};
 use tree_archive::{EntryRef, enter};
 
 use super::unfinished_name::is_unfinished;
@@ -17,7 +18,7 @@ pub(super) struct HostFile {
 
 /// The part of a file's attributes that changes if somebody replaces or writes it. The time of the
 /// last change is not in it: that changes with the file's other names, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct HostState {
     inode: u64,
     size_bytes: i64,
@@ -64,6 +65,12 @@ impl HostFile {
 }
 
 impl HostState {
+    /// Returns true if the number of the inode is even.
+    #[cfg(feature = "fuzzing")]
+    pub(super) const fn is_even(&self) -> bool {
+        self.inode.is_multiple_of(2)
+    }
+
     pub(super) fn new(stat: &Stat) -> Self {
         Self {
             inode: stat.st_ino,

@@ -3,7 +3,8 @@
 //! A [`HostChanges`] is planned first: each change is compared with the host's file, and nothing is
 //! written if one of them conflicts. Then each file is written under another name, synced and
 //! renamed, so that a process that is killed leaves each file old or new, and the next plan has the
-//! rest.
+//! rest. With [`ApplyRecords`], the steps are written down before the first of them, and the next process does those that
+//! are left. A file that an editor writes at the same time is put back, and named by [`ApplyError::Left`].
 //!
 //! ```
 //! use std::sync::Arc;
@@ -37,15 +38,22 @@ mod check;
 mod choice;
 mod comparison;
 mod conflict;
+mod directory_identity;
 mod error;
+mod finish;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod gate;
+mod hex_bytes;
 mod host_changes;
 mod host_directory;
 mod host_file;
 mod marked;
 mod options;
 mod path;
+mod pending;
 mod plan;
+mod record;
 mod step;
 mod syncing;
 #[cfg(test)]
@@ -56,11 +64,12 @@ mod write;
 
 pub use choice::Choice;
 pub use conflict::{Conflict, ConflictReason};
-pub use error::ApplyError;
+pub use error::{ApplyError, LeftFile};
 pub use gate::Refused;
 pub use host_changes::HostChanges;
 pub use marked::{Effect, Marked};
 pub use options::{ApplyOptions, StagedRules};
+pub use record::{ApplyRecordError, ApplyRecords, WaitingApply};
 pub use step::{HostAction, Step};
 
 /// A side whose files are put into a directory of the host.

@@ -1,7 +1,7 @@
 use path_rules::Rules;
 use tree_diff::{Change, PathFilter};
 
-use super::{ApplyError, marked, path};
+use super::{ApplyError, ApplyRecords, marked, path};
 
 /// The rules of a staged directory.
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub struct ApplyOptions {
     pub merges: bool,
     /// The rules of the staged directory that the files are in; `None` if every file may leave the sandbox.
     pub rules: Option<StagedRules>,
+    /// The records by which an apply that is killed between two files is finished; `None` if it is not.
+    pub records: Option<ApplyRecords>,
 }
 
 impl ApplyOptions {

@@ -3,6 +3,7 @@ mod chosen;
 mod editing;
 mod folding;
 mod gated;
+mod killed;
 mod reviewed;
 mod three_trees;
 

@@ -4,32 +4,52 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use durable_files::random;
-use fstree::{FileKind, FileType, Inode, Metadata};
-use rustix::fd::{AsFd as _, OwnedFd};
+use fstree::{FileKind, Inode};
+use rustix::fd::OwnedFd;
 use rustix::fs::{
-    AtFlags, Gid, Mode, OFlags, RenameFlags, Stat, Uid, chownat, fchown, fstat, linkat, mknodat,
-    openat, renameat, renameat_with, statat, symlinkat, unlinkat,
+    AtFlags, Mode, OFlags, Stat, fstat, mknodat, openat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
-use tree_archive::{EntryRef, set_attributes, set_entry_attributes};
+use serde::{Deserialize, Serialize};
 
+use super::HostSource;
+use super::hex_bytes;
 use super::host_directory::HostDirectory;
 use super::syncing::Syncing;
 use super::unfinished_name::{UNFINISHED_DIGITS, unfinished_name};
-use super::{ApplyError, HostSource};
 
 /// Bytes of content that are copied at a time.
-const PIECE_BYTES: u64 = 64 << 10;
+pub(super) const PIECE_BYTES: u64 = 64 << 10;
 
 /// A new file under a name of its own, in a directory near its place. Only its owner, who runs this process, can open
-/// it until it has its attributes. It is removed unless it is renamed.
+/// it until it has its attributes. It is removed unless it waits for its place.
 #[derive(Debug)]
 pub(super) struct Unfinished<'a> {
     directory: &'a OwnedFd,
     name: Vec<u8>,
-    /// The device and the inode of a file that this process made; `None` for another name of one.
-    identity: Option<(u64, u64)>,
-    is_renamed: bool,
+    /// `None` until the file is complete.
+    identity: Option<FileIdentity>,
+    is_waiting: bool,
+}
+
+/// The number of a file, under any name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct FileIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl FileIdentity {
+    pub(super) const fn new(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+        }
+    }
+
+    pub(super) const fn inode(self) -> u64 {
+        self.inode
+    }
 }
 
 /// A file that is to be made: one of the sandbox.
@@ -40,28 +60,20 @@ pub(super) struct NewFile<'a, S: HostSource> {
     pub(super) text: Option<&'a [u8]>,
 }
 
-/// The attributes that a new file gets right before it is renamed to its place.
-pub(super) struct FinalAttributes<'a> {
-    pub(super) file_type: FileType,
-    pub(super) metadata: &'a Metadata,
-    /// True if the owner is one of the attributes.
-    pub(super) keep_owner: bool,
-    /// User and group ID of the file that it replaces, which it gets if the caller is root. Otherwise it belongs to
-    /// the caller.
-    pub(super) replaced_owner: Option<(u32, u32)>,
-}
-
 /// A new file that is not open.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Waiting {
     /// The path of the directory that it is in.
-    above: Vec<u8>,
+    #[serde(with = "hex_bytes")]
+    pub(super) above: Vec<u8>,
     /// Its name there.
-    name: Vec<u8>,
-    identity: Option<(u64, u64)>,
+    #[serde(with = "hex_bytes")]
+    pub(super) name: Vec<u8>,
+    pub(super) identity: FileIdentity,
 }
 
-/// New files under names of their own, by the paths that they are to have. Those that are not taken are removed.
+/// New files under names of their own, by the paths that they are to have. Those that are left are removed, unless a
+/// record has them.
 #[derive(Debug)]
 pub(super) struct UnfinishedFiles<'a> {
     directory: &'a HostDirectory,
@@ -76,28 +88,31 @@ impl<'a> UnfinishedFiles<'a> {
         }
     }
 
-    pub(super) fn has(&self, path: &[u8]) -> bool {
-        self.files.contains_key(path)
+    pub(super) fn get(&self, path: &[u8]) -> Option<&Waiting> {
+        self.files.get(path)
+    }
+
+    /// Returns the paths of the directories that the files are in.
+    pub(super) fn directories(&self) -> impl Iterator<Item = &[u8]> {
+        self.files.values().map(|waiting| &waiting.above[..])
     }
 
     /// Adds a file that was made in the directory `above`.
     pub(super) fn add(&mut self, path: &[u8], above: &[u8], mut made: Unfinished<'_>) {
-        made.is_renamed = true;
-        let waiting = Waiting {
-            above: above.to_vec(),
-            name: std::mem::take(&mut made.name),
-            identity: made.identity,
-        };
-        self.files.insert(path.to_vec(), waiting);
+        if let Some(identity) = made.identity {
+            made.is_waiting = true;
+            let waiting = Waiting {
+                above: above.to_vec(),
+                name: std::mem::take(&mut made.name),
+                identity,
+            };
+            self.files.insert(path.to_vec(), waiting);
+        }
     }
 
-    /// Takes a file out: the open directory that it is in, and the file.
-    pub(super) fn take(&mut self, path: &[u8]) -> Result<(OwnedFd, Waiting), ApplyError> {
-        let waiting = self.files.get(path).cloned().unwrap_or_default();
-        let opened = self.directory.open_directory(&waiting.above);
-        let opened = opened.map_err(self.directory.failed("open", &waiting.above))?;
+    /// Forgets a file, which has its place, or was removed.
+    pub(super) fn forget(&mut self, path: &[u8]) {
         self.files.remove(path);
-        Ok((opened, waiting))
     }
 }
 
@@ -117,39 +132,27 @@ impl Drop for UnfinishedFiles<'_> {
 pub(super) enum Failure {
     Host(&'static str, io::Error),
     Sandbox(io::Error),
-    /// Another file is under the name of the new one.
-    Replaced,
+}
+
+/// Returns a name that no other file has.
+pub(super) fn new_name() -> io::Result<Vec<u8>> {
+    let bytes = random::<{ UNFINISHED_DIGITS / 2 }>()?;
+    Ok(unfinished_name(&hex::encode(bytes)))
 }
 
 impl<'a> Unfinished<'a> {
-    fn new(directory: &'a OwnedFd) -> Result<Self, Failure> {
-        let bytes = random::<{ UNFINISHED_DIGITS / 2 }>();
-        let bytes = bytes.map_err(|error| Failure::Host("name", error))?;
-        Ok(Self {
-            directory,
-            name: unfinished_name(&hex::encode(bytes)),
-            identity: None,
-            is_renamed: false,
-        })
-    }
-
-    /// Returns a file that was made in this directory.
-    pub(super) fn of_waiting(directory: &'a OwnedFd, waiting: Waiting) -> Self {
-        Self {
-            directory,
-            name: waiting.name,
-            identity: waiting.identity,
-            is_renamed: false,
-        }
-    }
-
     /// Makes a file, whose content is durable once that of `syncing` is. It has no attributes yet.
     pub(super) fn make<S: HostSource>(
         directory: &'a OwnedFd,
         new: &NewFile<'_, S>,
         syncing: &mut Syncing,
     ) -> Result<Self, Failure> {
-        let mut made = Self::new(directory)?;
+        let mut made = Self {
+            directory,
+            name: new_name().map_err(|error| Failure::Host("name", error))?,
+            identity: None,
+            is_waiting: false,
+        };
         let failed = |error: Errno| Failure::Host("create", error.into());
         let stat = match &new.inode.kind {
             FileKind::Regular(content) => made.write(new, content, syncing)?,
@@ -164,68 +167,12 @@ impl<'a> Unfinished<'a> {
                 made.stat().map_err(failed)?
             }
         };
-        made.identity = Some((stat.st_dev, stat.st_ino));
+        made.identity = Some(FileIdentity::new(&stat));
         Ok(made)
     }
 
     fn stat(&self) -> rustix::io::Result<Stat> {
         statat(self.directory, &self.name[..], AtFlags::SYMLINK_NOFOLLOW)
-    }
-
-    /// Gives the file its attributes: first the owner, last the permissions and the time.
-    pub(super) fn set_attributes(
-        &self,
-        attributes: &FinalAttributes<'_>,
-        syncing: &Syncing,
-    ) -> Result<(), Failure> {
-        let failed = |error: Errno| Failure::Host("set the attributes of", error.into());
-        let owner = attributes.replaced_owner;
-        let owner = owner.map(|(uid, gid)| (Uid::from_raw(uid), Gid::from_raw(gid)));
-        let (metadata, keep_owner) = (attributes.metadata, attributes.keep_owner);
-        if attributes.file_type != FileType::Regular {
-            self.check_is_own(&self.stat().map_err(failed)?)?;
-            if let Some((uid, gid)) = owner {
-                let itself = AtFlags::SYMLINK_NOFOLLOW;
-                let _ = chownat(self.directory, &self.name[..], Some(uid), Some(gid), itself);
-            }
-            let entry = EntryRef {
-                directory: self.directory.as_fd(),
-                name: &self.name,
-            };
-            let file_type = attributes.file_type;
-            return set_entry_attributes(entry, file_type, metadata, keep_owner, None)
-                .map_err(failed);
-        }
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = openat(self.directory, &self.name[..], flags, Mode::empty()).map_err(failed)?;
-        let file = File::from(file);
-        self.check_is_own(&fstat(&file).map_err(failed)?)?;
-        if let Some((uid, gid)) = owner {
-            let _ = fchown(&file, Some(uid), Some(gid));
-        }
-        set_attributes(file.as_fd(), metadata, keep_owner).map_err(failed)?;
-        let synced = syncing.note_attributes(&file);
-        synced.map_err(|error| Failure::Host("sync", error))
-    }
-
-    /// Checks that the name has the file that this process made: others may be able to write to the directory.
-    fn check_is_own(&self, stat: &Stat) -> Result<(), Failure> {
-        if self.identity == Some((stat.st_dev, stat.st_ino)) {
-            Ok(())
-        } else {
-            Err(Failure::Replaced)
-        }
-    }
-
-    /// Makes another name of a file in an open directory.
-    pub(super) fn link(
-        directory: &'a OwnedFd,
-        (other, name): (&OwnedFd, &[u8]),
-    ) -> Result<Self, Failure> {
-        let made = Self::new(directory)?;
-        linkat(other, name, directory, &made.name[..], AtFlags::empty())
-            .map_err(|error| Failure::Host("link", error.into()))?;
-        Ok(made)
     }
 
     fn write<S: HostSource>(
@@ -234,15 +181,8 @@ impl<'a> Unfinished<'a> {
         content: &S::Content,
         syncing: &mut Syncing,
     ) -> Result<Stat, Failure> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(
-            self.directory,
-            &self.name[..],
-            flags,
-            Mode::RUSR | Mode::WUSR,
-        );
-        let file = File::from(file.map_err(|error| Failure::Host("create", error.into()))?);
+        let file = create(self.directory, &self.name);
+        let file = file.map_err(|error| Failure::Host("create", error.into()))?;
         let failed = |error| Failure::Host("write", error);
         syncing.begins(&file).map_err(failed)?;
         if let Some(text) = new.text {
@@ -254,51 +194,21 @@ impl<'a> Unfinished<'a> {
         syncing.note_content(&file).map_err(failed)?;
         fstat(&file).map_err(|error| failed(error.into()))
     }
-
-    /// Renames the file to a name in an open directory. With `replace` it takes the place of another one;
-    /// otherwise an existing file is an error.
-    pub(super) fn rename(
-        mut self,
-        (directory, name): (&OwnedFd, &[u8]),
-        replace: bool,
-    ) -> rustix::io::Result<()> {
-        let plainly = || renameat(self.directory, &self.name[..], directory, name);
-        let renamed = if replace {
-            plainly()
-        } else {
-            let flags = RenameFlags::NOREPLACE;
-            match renameat_with(self.directory, &self.name[..], directory, name, flags) {
-                // Not every filesystem can.
-                Err(Errno::INVAL | Errno::NOSYS) => {
-                    missing(directory, name).and_then(|()| plainly())
-                }
-                renamed => renamed,
-            }
-        };
-        self.is_renamed = renamed.is_ok();
-        renamed
-    }
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
         // A file that stays is removed by the next run.
-        if !self.is_renamed {
+        if !self.is_waiting {
             let _ = unlinkat(self.directory, &self.name[..], AtFlags::empty());
         }
     }
 }
 
-/// Checks that a directory has no file of this name.
-///
-/// # Errors
-/// `EXIST` if it has one.
-fn missing(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<()> {
-    match statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Err(Errno::NOENT) => Ok(()),
-        Ok(_) => Err(Errno::EXIST),
-        Err(error) => Err(error),
-    }
+/// Makes a file that only its owner can open, and opens it for writing.
+pub(super) fn create(directory: &OwnedFd, name: &[u8]) -> rustix::io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    openat(directory, name, flags, Mode::RUSR | Mode::WUSR).map(File::from)
 }
 
 /// Copies the data of a file of the sandbox. Holes stay holes.

@@ -6,6 +6,7 @@
 //! which the agent reads and writes while it runs.
 
 mod allow;
+mod applying;
 mod at_rest;
 mod commit;
 mod diff;
@@ -19,6 +20,7 @@ mod staged_environment;
 mod text;
 
 pub use allow::{AllowError, Allowed, Permission, allow, lasting_state};
+pub use applying::finish_applying;
 pub use at_rest::{AtRestError, SandboxAtRest};
 pub use commit::{
     CommitError, CommittedError, CommittedImage, LayerChoice, LayerLimits, LayerReader,
@@ -32,8 +34,8 @@ pub use files::{
     put_tar, write_file,
 };
 pub use msb_host_changes::{
-    ApplyError, ApplyOptions, Choice, Conflict, ConflictReason, Effect, HostAction, Marked,
-    Refused, StagedRules, Step,
+    ApplyError, ApplyOptions, ApplyRecordError, ApplyRecords, Choice, Conflict, ConflictReason,
+    Effect, HostAction, LeftFile, Marked, Refused, StagedRules, Step, WaitingApply,
 };
 pub use restage::{RestageError, Restaged, Restaging};
 pub use staged_environment::set_staged_environment;

@@ -46,5 +46,7 @@ pub use random_changes::RandomChanges;
 pub use real_registry::RealRegistry;
 pub use shell_program::shell_program;
 pub use tar_builder::{TarBuilder, TarEntry};
-pub use three_trees::{AppliedFiles, ApplyEnd, HostFiles, SandboxChange, ThreeTrees};
+pub use three_trees::{
+    AppliedFiles, ApplyEnd, HostFiles, SandboxChange, StagedSequence, ThreeTrees,
+};
 pub use tree_dump::{Content, DumpError, TreeDump};

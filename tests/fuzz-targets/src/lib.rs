@@ -12,6 +12,7 @@ mod hostile_tree;
 mod images;
 
 pub mod agent_frames;
+pub mod apply_record;
 pub mod disk_image;
 pub mod erofs_image;
 pub mod ext4_image;

@@ -1,5 +1,7 @@
 //! Random edits of a directory on the host and in a sandbox, which end as a model of the three trees says.
 
+mod sequences;
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,22 +1,24 @@
-mod attributes;
-mod directory;
+mod pending;
 mod written;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
+use std::io;
 
-use fstree::InodeId;
+use fstree::{FileKind, InodeId};
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, Stat, statat, unlinkat};
+use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
-use super::attributes::Attributes;
 use super::comparison::Comparison;
 use super::host_directory::{Found, HostDirectory, split};
 use super::host_file::{HostFile, HostState};
 use super::path::relative;
+use super::plan::Plan;
 use super::syncing::Syncing;
-use super::unfinished::{Failure, FinalAttributes, NewFile, Unfinished, UnfinishedFiles};
+use super::unfinished::{Failure, NewFile, Unfinished, UnfinishedFiles};
 use super::{ApplyError, HostAction, HostSource, Step};
+#[cfg(test)]
+pub(super) use written::Prepared;
 pub(super) use written::{Written, run_all};
 
 struct Writer<'a, S> {
@@ -25,70 +27,48 @@ struct Writer<'a, S> {
     directory: &'a HostDirectory,
     from: Vec<u8>,
     keep_owner: bool,
-    /// The directories that get attributes when everything is in them. True for a new one, which
-    /// gets its time too.
-    directories: BTreeMap<Vec<u8>, (InodeId, bool)>,
-    /// The directories whose names changed.
-    touched: BTreeSet<Vec<u8>>,
     /// The host's files that were compared with files of the sandbox of several names, and are
     /// equal.
     compared: HashMap<InodeId, HostState>,
+    /// The files that steps make another name of, by the paths of the steps.
+    links: HashMap<Vec<u8>, LinkedFile>,
     /// The filesystems whose new files are synced together.
     syncing: Syncing,
     /// The new files that have no place yet.
     unfinished: UnfinishedFiles<'a>,
 }
 
+/// The files of a plan that steps may make another name of.
+struct Linkable<'a> {
+    /// The paths of files that get the sandbox's attributes before.
+    changed: HashSet<&'a [u8]>,
+    /// The contents of files that are not the sandbox's as a whole, by their paths.
+    texts: HashMap<&'a [u8], &'a [u8]>,
+}
+
+impl<'a> Linkable<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        let is_changed = |step: &&Step| step.action == HostAction::ChangeAttributes;
+        let changed = plan.steps.iter().filter(is_changed);
+        let texts = plan.steps.iter();
+        Self {
+            changed: changed.map(|step| &step.path[..]).collect(),
+            texts: texts
+                .filter_map(|step| Some((&step.path[..], step.text.as_deref()?)))
+                .collect(),
+        }
+    }
+}
+
+/// A file that gets another name.
+struct LinkedFile {
+    /// Path of the file, relative to the directory.
+    path: Vec<u8>,
+    /// Number of its inode.
+    inode: u64,
+}
+
 impl<S: HostSource> Writer<'_, S> {
-    /// Does a step that adds or changes a file.
-    fn make(&mut self, step: &Step) -> Result<(), ApplyError> {
-        let Some(id) = step.new else {
-            return Ok(());
-        };
-        if self.side.tree().directory(id).is_some() {
-            return self.make_directory(step, id);
-        }
-        if step.action == HostAction::ChangeAttributes {
-            return self.change_attributes(step, id);
-        }
-        if !self.unfinished.has(&step.path) {
-            self.write(step)?;
-        }
-        let parent = self.parent(&step.path)?;
-        let (from, waiting) = self.unfinished.take(&step.path)?;
-        let made = Unfinished::of_waiting(&from, waiting);
-        self.set_attributes(&made, &parent, (step, id))?;
-        self.rename(made, &parent, step)
-    }
-
-    /// Gives the new file of a step its attributes.
-    fn set_attributes(
-        &self,
-        made: &Unfinished<'_>,
-        parent: &OwnedFd,
-        (step, id): (&Step, InodeId),
-    ) -> Result<(), ApplyError> {
-        let stat = self.unchanged(parent, step)?;
-        let inode = self.side.tree().inode(id);
-        let mut metadata = inode.metadata.clone();
-        match &stat {
-            Some(stat) if !step.has_new_attributes => {
-                metadata.mode = Attributes::of_host(stat, self.keep_owner).mode;
-                (metadata.uid, metadata.gid) = (stat.st_uid, stat.st_gid);
-            }
-            _ => metadata.mode = Attributes::of_sandbox(&metadata, self.keep_owner).mode,
-        }
-        let replaced = stat.filter(|_| !self.keep_owner);
-        let attributes = FinalAttributes {
-            file_type: inode.kind.file_type(),
-            metadata: &metadata,
-            keep_owner: self.keep_owner,
-            replaced_owner: replaced.map(|stat| (stat.st_uid, stat.st_gid)),
-        };
-        let set = made.set_attributes(&attributes, &self.syncing);
-        set.map_err(|failure| self.failed(step, failure))
-    }
-
     /// Writes the new file of a step under another name, next to its place: in the nearest directory that
     /// exists. Others than its owner cannot read it there, because its own directory may let fewer of them in. Does
     /// nothing for a step that has none.
@@ -103,7 +83,7 @@ impl<S: HostSource> Writer<'_, S> {
         let above = split(&step.path).0;
         let (parent, nearest) = self.directory.open_nearest(above)?;
         if nearest == above {
-            self.unchanged(&parent, step)?;
+            self.check_file(&parent, step)?;
         }
         let source = NewFile {
             side: self.side,
@@ -116,28 +96,69 @@ impl<S: HostSource> Writer<'_, S> {
         Ok(())
     }
 
-    /// Makes a file that is another name of one that the host has now. If it cannot be one, it is a
-    /// file by itself.
-    fn link(&mut self, step: &Step, link: &[u8]) -> Result<(), ApplyError> {
-        let (Some(id), Some(link)) = (step.new, relative(link, &self.from)) else {
-            return self.make(step);
-        };
-        let Found::Present(other) = self.directory.find(link)? else {
-            return self.make(step);
-        };
-        let is_same = step.action != HostAction::ChangeAttributes
-            && self.comparison.has_attributes(self.side, id, &other)
-            && self.is_equal(link, id, &other)?;
-        if !is_same {
-            return self.make(step);
+    /// Notes the file that a step makes another name of. If it cannot be that of the sandbox, the step gets a file by
+    /// itself.
+    fn link(
+        &mut self,
+        step: &Step,
+        link: &[u8],
+        linkable: &Linkable<'_>,
+    ) -> Result<(), ApplyError> {
+        match self.linked(step, link, linkable)? {
+            Some(linked) => {
+                self.links.insert(step.path.clone(), linked);
+                Ok(())
+            }
+            None => self.write(step),
         }
-        let parent = self.parent(&step.path)?;
-        self.unchanged(&parent, step)?;
-        match Unfinished::link(&parent, (&other.parent, &other.name)) {
-            Ok(made) => self.rename(made, &parent, step),
-            // Another filesystem, a protected file, or too many names.
-            Err(_) => self.make(step),
+    }
+
+    /// Returns the file that a step makes another name of. `None` if the host has none that is equal.
+    fn linked(
+        &mut self,
+        step: &Step,
+        link: &[u8],
+        linkable: &Linkable<'_>,
+    ) -> Result<Option<LinkedFile>, ApplyError> {
+        let (Some(id), Some(path)) = (step.new, relative(link, &self.from)) else {
+            return Ok(None);
+        };
+        let linked = |inode| LinkedFile {
+            path: path.to_vec(),
+            inode,
+        };
+        if let Some(waiting) = self.unfinished.get(path) {
+            let inode = waiting.identity.inode();
+            let is_same = match linkable.texts.get(path) {
+                Some(text) => self.is_text(path, id, text)?,
+                None => true,
+            };
+            return Ok(is_same.then(|| linked(inode)));
         }
+        let Found::Present(other) = self.directory.find(path)? else {
+            return Ok(None);
+        };
+        let has_attributes = linkable.changed.contains(path)
+            || self.comparison.has_attributes(self.side, id, &other);
+        let is_same = has_attributes && self.is_equal(path, id, &other)?;
+        Ok(is_same.then(|| linked(other.stat.st_ino)))
+    }
+
+    /// Returns true if a text is the content of a file of the sandbox.
+    fn is_text(&self, path: &[u8], id: InodeId, text: &[u8]) -> Result<bool, ApplyError> {
+        let FileKind::Regular(content) = &self.side.tree().inode(id).kind else {
+            return Ok(false);
+        };
+        let mut found = vec![0; text.len()];
+        if u64::try_from(found.len()) != Ok(self.side.size_bytes(content)) {
+            return Ok(false);
+        }
+        let read = self.side.read_at(content, 0, &mut found);
+        read.map_err(|error| ApplyError::Read {
+            path: path.to_vec(),
+            source: io::Error::other(error),
+        })?;
+        Ok(found == text)
     }
 
     /// Returns true if a file of the host has the content of one of the sandbox. It is compared
@@ -172,66 +193,13 @@ impl<S: HostSource> Writer<'_, S> {
         }
     }
 
-    fn rename(
-        &self,
-        made: Unfinished<'_>,
-        parent: &OwnedFd,
-        step: &Step,
-    ) -> Result<(), ApplyError> {
-        // Writing took time, in which the host's file may have changed.
-        self.unchanged(parent, step)?;
-        match made.rename((parent, split(&step.path).1), step.host.is_some()) {
-            Err(Errno::EXIST | Errno::ISDIR) => Err(self.changed(&step.path)),
-            renamed => renamed.map_err(self.directory.failed("replace", &step.path)),
-        }
-    }
-
-    fn remove(&mut self, step: &Step) -> Result<(), ApplyError> {
-        let path = &step.path;
-        let (above, name) = split(path);
-        let parent = match self.directory.open_directory(above) {
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
-            opened => opened.map_err(self.directory.failed("open", above))?,
-        };
-        self.unchanged(&parent, step)?;
-        let mut flags = AtFlags::empty();
-        flags.set(AtFlags::REMOVEDIR, step.host.is_none());
-        match unlinkat(&parent, name, flags) {
-            Err(Errno::NOTEMPTY | Errno::EXIST) => return Err(self.changed(path)),
-            removed => removed.map_err(self.directory.failed("remove", path))?,
-        }
-        self.touched.insert(above.to_vec());
-        Ok(())
-    }
-
-    /// Opens the directory that a file is in, for reading. Missing ones are made like those of the
-    /// sandbox.
-    fn parent(&mut self, path: &[u8]) -> Result<OwnedFd, ApplyError> {
-        let (above, _) = split(path);
-        self.touched.insert(above.to_vec());
-        match self.directory.open_directory(above) {
-            Ok(parent) => Ok(parent),
-            Err(Errno::NOENT) => {
-                let parent = self.parent(above)?;
-                let in_sandbox = [&self.from[..], b"/", above].concat();
-                let id = self.side.tree().find(&in_sandbox);
-                let id = id.ok_or_else(|| self.changed(above))?;
-                self.add_directory(&parent, above, id)?;
-                let opened = self.directory.open_directory(above);
-                opened.map_err(self.directory.failed("open", above))
-            }
-            Err(error) => Err(self.directory.failed("open", above)(error)),
-        }
-    }
-
-    /// Checks that a file of the host is as it was when the step was planned, and returns its
-    /// attributes; `None` if the step has no such file.
-    fn unchanged(&self, parent: &OwnedFd, step: &Step) -> Result<Option<Stat>, ApplyError> {
+    /// Checks that the host's file of a step, in an open directory, is as it was when the step was planned.
+    fn check_file(&self, parent: &OwnedFd, step: &Step) -> Result<(), ApplyError> {
         let Some(planned) = step.host else {
-            return Ok(None);
+            return Ok(());
         };
         match statat(parent, split(&step.path).1, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if HostState::new(&stat) == planned => Ok(Some(stat)),
+            Ok(stat) if HostState::new(&stat) == planned => Ok(()),
             Ok(_) | Err(Errno::NOENT) => Err(self.changed(&step.path)),
             Err(error) => Err(self.directory.failed("find", &step.path)(error)),
         }
@@ -254,7 +222,6 @@ impl<S: HostSource> Writer<'_, S> {
                 path: step.path.clone(),
                 source,
             },
-            Failure::Replaced => self.changed(&step.path),
         }
     }
 }

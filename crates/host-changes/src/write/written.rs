@@ -1,18 +1,22 @@
 //! The changes of one or several directories: written under other names first, and then finished.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
 
-use super::Writer;
+use super::{Linkable, Writer};
 use crate::comparison::Comparison;
+use crate::error::LeftFile;
+use crate::finish::Finisher;
 use crate::host_directory::HostDirectory;
 use crate::path::trimmed;
 use crate::plan::Plan;
+use crate::record::{ApplyRecords, Record, RecordFile};
 use crate::syncing::Syncing;
 use crate::unfinished::UnfinishedFiles;
-use crate::{ApplyError, ApplyOptions, HostAction, HostSource, Step};
+use crate::{ApplyError, ApplyOptions, HostSource};
 
-/// Finishes the changes of several directories: all are written under other names before the first is finished.
-/// An error has the index of its directory.
+/// Finishes the changes of several directories: all are written under other names, and recorded, before the first is
+/// finished. An error has the index of its directory.
 pub(crate) fn run_all<'a, S: HostSource + 'a>(
     all: impl Iterator<Item = Result<Written<'a, S>, ApplyError>>,
 ) -> Result<(), (usize, ApplyError)> {
@@ -23,10 +27,25 @@ pub(crate) fn run_all<'a, S: HostSource + 'a>(
     for (index, one) in written.iter().enumerate() {
         one.check_unchanged().map_err(|error| (index, error))?;
     }
+    let mut prepared = Vec::new();
     for (index, one) in written.into_iter().enumerate() {
-        one.finish().map_err(|error| (index, error))?;
+        prepared.push(one.prepare().map_err(|error| (index, error))?);
     }
-    Ok(())
+    for (index, one) in prepared.iter_mut().enumerate() {
+        one.record().map_err(|error| (index, error))?;
+    }
+    let (mut files, mut first) = (Vec::new(), None);
+    for (index, one) in prepared.into_iter().enumerate() {
+        let left = one.finish().map_err(|error| (index, error))?;
+        if !left.is_empty() {
+            first = first.or(Some(index));
+        }
+        files.extend(left);
+    }
+    match first {
+        Some(index) => Err((index, ApplyError::Left { files })),
+        None => Ok(()),
+    }
 }
 
 /// A plan without conflicts, whose new files are in the directory under other names. They are removed unless
@@ -34,6 +53,18 @@ pub(crate) fn run_all<'a, S: HostSource + 'a>(
 pub(crate) struct Written<'a, S> {
     writer: Writer<'a, S>,
     plan: &'a Plan,
+    records: Option<ApplyRecords>,
+}
+
+/// The steps of a plan whose new files are written.
+pub(crate) struct Prepared<'a> {
+    directory: &'a HostDirectory,
+    record: Record,
+    records: Option<ApplyRecords>,
+    /// The record's file, once it is written. It is removed before the new files are.
+    file: Option<RecordFile>,
+    unfinished: UnfinishedFiles<'a>,
+    syncing: Syncing,
 }
 
 impl<'a, S: HostSource> Written<'a, S> {
@@ -55,18 +86,40 @@ impl<'a, S: HostSource> Written<'a, S> {
             directory,
             from: trimmed(&options.from),
             keep_owner: options.keep_owner,
-            directories: BTreeMap::new(),
-            touched: BTreeSet::new(),
             compared: HashMap::new(),
+            links: HashMap::new(),
             syncing: Syncing::of(plan.steps.len()),
             unfinished: UnfinishedFiles::new(directory),
         };
         for step in plan.steps.iter().filter(|step| step.hard_link.is_none()) {
             writer.write(step)?;
         }
+        let linkable = Linkable::new(plan);
+        for step in &plan.steps {
+            if let Some(link) = &step.hard_link {
+                writer.link(step, link, &linkable)?;
+            }
+        }
         let synced = writer.syncing.finish_contents();
-        synced.map_err(|source| writer.not_synced(source))?;
-        Ok(Self { writer, plan })
+        let not_synced = |source| ApplyError::Host {
+            action: "sync the new files in",
+            path: directory.path_of(b""),
+            source,
+        };
+        synced.map_err(not_synced)?;
+        if options.records.is_some() {
+            // The record must not outlive their names.
+            let above: BTreeSet<&[u8]> = writer.unfinished.directories().collect();
+            for path in above {
+                let open = File::from(directory.open_to_read(path)?);
+                writer.syncing.note_attributes(&open).map_err(not_synced)?;
+            }
+        }
+        Ok(Self {
+            writer,
+            plan,
+            records: options.records.clone(),
+        })
     }
 
     /// Checks that the files of the host are as they were when the steps were planned.
@@ -77,28 +130,93 @@ impl<'a, S: HostSource> Written<'a, S> {
         Ok(())
     }
 
-    /// Does the steps.
-    pub(crate) fn finish(self) -> Result<(), ApplyError> {
-        let Self { mut writer, plan } = self;
-        let is_removal = |step: &&Step| step.action == HostAction::Remove;
-        let removals = || plan.steps.iter().rev().filter(is_removal);
-        // Directories that become files are removed first; what only disappears is removed last.
-        for step in removals().filter(|step| step.makes_room) {
-            writer.remove(step)?;
+    /// Finds the steps that are left to be done. They need nothing of the sandbox.
+    pub(crate) fn prepare(self) -> Result<Prepared<'a>, ApplyError> {
+        let steps = self.writer.pending(self.plan)?;
+        let Writer {
+            directory,
+            keep_owner,
+            syncing,
+            unfinished,
+            ..
+        } = self.writer;
+        let identity = directory.identity()?;
+        Ok(Prepared {
+            directory,
+            record: Record::new(&directory.path_of(b""), identity, keep_owner, steps),
+            records: self.records,
+            file: None,
+            unfinished,
+            syncing,
+        })
+    }
+
+    /// Does the steps, without a record of them.
+    #[cfg(test)]
+    pub(crate) fn finish(self) -> Result<Vec<LeftFile>, ApplyError> {
+        self.prepare()?.finish()
+    }
+}
+
+impl<'a> Prepared<'a> {
+    /// Writes the record of the steps. From then on the next command does them if this process is killed.
+    pub(crate) fn record(&mut self) -> Result<(), ApplyError> {
+        if let Some(records) = &self.records
+            && !self.record.steps.is_empty()
+        {
+            self.file = records.write(&self.record)?;
         }
-        let others = || plan.steps.iter().filter(|step| !is_removal(step));
-        for step in others().filter(|step| step.hard_link.is_none()) {
-            writer.make(step)?;
-        }
-        // The other names of these files exist now.
-        for step in others() {
-            if let Some(link) = &step.hard_link {
-                writer.link(step, link)?;
+        Ok(())
+    }
+
+    /// Does the steps. Returns the files that were left because the host changed them.
+    pub(crate) fn finish(self) -> Result<Vec<LeftFile>, ApplyError> {
+        let Self {
+            directory,
+            record,
+            file,
+            unfinished,
+            syncing,
+            ..
+        } = self;
+        let mut steps = Finisher::new(directory, &record, unfinished, syncing);
+        match steps.run() {
+            Ok(()) => {
+                if let Some(file) = file {
+                    file.remove()?;
+                }
+                Ok(steps.into_left())
+            }
+            Err(error) => {
+                // Before the new files, which it names.
+                drop(file);
+                Err(error)
             }
         }
-        for step in removals().filter(|step| !step.makes_room) {
-            writer.remove(step)?;
+    }
+
+    /// Does the first `count` steps, and leaves the rest as a process does that is killed.
+    #[cfg(test)]
+    pub(crate) fn kill_after(self, count: usize) -> Result<(), ApplyError> {
+        let Self {
+            directory,
+            record,
+            file,
+            unfinished,
+            syncing,
+            ..
+        } = self;
+        let mut steps = Finisher::new(directory, &record, unfinished, syncing);
+        for step in record.steps.iter().take(count) {
+            steps.step(step)?;
         }
-        writer.finish()
+        std::mem::forget((file, steps));
+        Ok(())
+    }
+
+    /// Returns the number of steps.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.record.steps.len()
     }
 }

@@ -3,7 +3,7 @@ use msb_runtime::NoOverlay;
 use msb_sandbox_snapshots::SnapshotError;
 use tree_diff::InvalidScope;
 
-use crate::{DiffError, DisksError};
+use crate::{ApplyError, DiffError, DisksError};
 
 /// A reason why changes of a sandbox cannot be taken back. The sandbox is unchanged then.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,9 @@ pub enum DiscardError {
     /// A path has a component `..`.
     #[error("cannot discard changes below a path")]
     Scope(#[from] InvalidScope),
+    /// An apply to a staged directory is being made, or was killed and cannot be finished.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
     /// The changes cannot be found.
     #[error("cannot find the changes of sandbox {name}")]
     Diff {
@@ -118,6 +121,7 @@ impl Diagnose for DiscardError {
                 .detail("name", name)
                 .hint("try again once that process has ended"),
             Self::Disks { source, .. } => source.diagnosis(),
+            Self::Apply(source) => source.diagnosis(),
             Self::Scope(_) => Diagnosis::new(ErrorKind::InvalidArgument),
             Self::Diff { source, .. } => source.diagnosis(),
             Self::NotKept { path, .. } => Diagnosis::new(ErrorKind::InvalidArgument)

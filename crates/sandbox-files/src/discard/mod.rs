@@ -27,7 +27,7 @@ pub(crate) use wanted::{BaseTree, Taken, WantedContent, wanted};
 
 use crate::diff::{self, DiskSide, Scopes};
 use crate::disks::{DiskReader, OpenUpper, open_upper};
-use crate::{ChangeScope, DiffError, DiffSide};
+use crate::{ChangeScope, DiffError, DiffSide, finish_applying};
 
 /// The longest file of extra hosts on an upper disk, as the agent reads it, in bytes.
 const HOSTS_MAX_BYTES: u64 = 1 << 20;
@@ -138,7 +138,8 @@ impl<'a> Discarding<'a> {
     ///
     /// # Errors
     /// If the sandbox runs, its disks cannot be read, a path has no directory to be in, there is no copy
-    /// of a file that would be deleted, or the new disk cannot be written.
+    /// of a file that would be deleted, the new disk cannot be written, or an apply to a staged directory was
+    /// killed and cannot be finished.
     pub fn discard(
         &self,
         home: &Home,
@@ -146,6 +147,9 @@ impl<'a> Discarding<'a> {
     ) -> Result<Vec<Discarded>, DiscardError> {
         self.sandbox.check_has_changes()?;
         Scope::of_paths(&options.scope.paths)?;
+        if !options.is_dry_run {
+            finish_applying(home, &self.sandbox.spec.mounts)?;
+        }
         ClaimedSandbox::new(self.sandbox)?.discard(home, options)
     }
 

@@ -3,7 +3,7 @@ use std::io;
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use msb_runtime::CreateError;
 
-use crate::{DiffError, DiscardError, DisksError};
+use crate::{ApplyError, DiffError, DiscardError, DisksError};
 
 /// Staged directories cannot be staged anew.
 #[derive(Debug, thiserror::Error)]
@@ -65,6 +65,9 @@ pub enum RestageError {
         #[source]
         source: Box<CreateError>,
     },
+    /// An apply to one of the directories is being made, or was killed and cannot be finished.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
     /// The new writable disk cannot be made.
     #[error(transparent)]
     Disk(#[from] DiscardError),
@@ -100,6 +103,7 @@ impl Diagnose for RestageError {
             Self::Disks { source, .. } => source.diagnosis(),
             Self::Diff { source, .. } => source.diagnosis(),
             Self::Stage { source, .. } => source.diagnosis(),
+            Self::Apply(source) => source.diagnosis(),
             Self::Disk(source) => source.diagnosis(),
             Self::Write { source, .. } => source.diagnosis(),
         }

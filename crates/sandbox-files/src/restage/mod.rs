@@ -25,12 +25,12 @@ use tree_diff::{Scope, Side as _};
 pub(crate) use compare::{Rebased, rebase};
 pub use error::RestageError;
 
-use crate::DiscardError;
 use crate::diff::DiskSide;
 use crate::discard::{
     BaseTree, Discarded, Discarding, DiskFile, NewUpper, Taken, WantedContent, wanted,
 };
 use crate::disks::{DiskReader, Disks, Lower, OpenUpper, open_file};
+use crate::{DiscardError, finish_applying};
 
 /// A change of the host that a sandbox sees once its directories are staged anew.
 pub type Restaged = Discarded;
@@ -69,6 +69,9 @@ impl<'a> Restaging<'a> {
         let targets = staged_targets(&sandbox.spec.mounts);
         if targets.is_empty() {
             return Err(RestageError::NothingStaged { name: name.clone() });
+        }
+        if !is_dry_run {
+            finish_applying(home, &sandbox.spec.mounts)?;
         }
         claimed.check_sources()?;
         let open = OpenUpper::of_locked(&sandbox).map_err(disks_error)?;

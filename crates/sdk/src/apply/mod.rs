@@ -8,8 +8,10 @@ mod staged;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use msb_runtime::Home;
 use msb_sandbox_files::{
-    AtRestError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked, Refused, StagedRules,
+    ApplyRecords, AtRestError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked,
+    Refused, StagedRules,
 };
 use serde::Serialize;
 
@@ -109,7 +111,8 @@ impl Sandbox {
     /// frozen and copied, as by [`Sandbox::diff`].
     ///
     /// If a file of the host is neither what the sandbox began with nor what it has now, nothing is
-    /// changed. A process that is killed leaves each file old or new; the next call does the rest.
+    /// changed. A process that is killed leaves each file old or new; the next call does the rest. A file that
+    /// an editor writes while new files take their places is left.
     ///
     /// ```no_run
     /// use msb_sdk::ApplyOptions;
@@ -126,7 +129,8 @@ impl Sandbox {
     /// # Errors
     /// [`PathNotFound`](crate::ErrorKind::PathNotFound) if the directory or one of the paths does
     /// not exist, [`PathExists`](crate::ErrorKind::PathExists) if files of the host are in the way:
-    /// the detail `conflicts` lists them with their reasons. For a running sandbox also the errors of
+    /// the detail `conflicts` lists them with their reasons, [`Busy`](crate::ErrorKind::Busy) if files were left:
+    /// the detail `left` lists them, and all other changes were made. For a running sandbox also the errors of
     /// [`Sandbox::diff`].
     pub fn apply(
         &self,
@@ -208,7 +212,7 @@ impl Sandbox {
                         }
                         None => DiskDiff::of_sandbox(home, new, &scope)?,
                     };
-                    plan(&diff, targets, options)
+                    plan(home, &diff, targets, options)
                 });
                 let planned = Arc::new(Mutex::new(Some(planning.await?)));
                 Ok(ApplyPlan { handle, planned })
@@ -226,11 +230,17 @@ struct Target {
     rules: Option<StagedRules>,
 }
 
-fn plan(diff: &DiskDiff, targets: Vec<Target>, options: ApplyOptions) -> Result<Planned, Error> {
+fn plan(
+    home: &Home,
+    diff: &DiskDiff,
+    targets: Vec<Target>,
+    options: ApplyOptions,
+) -> Result<Planned, Error> {
     let (mut directories, mut all, mut offered) = (Vec::new(), Vec::new(), Vec::new());
     for target in targets {
         let (mut apply, _) = options.apply()?;
         (apply.from, apply.rules) = (target.from, target.rules);
+        apply.records = (!options.dry_run).then(|| ApplyRecords::of_home(home.root()));
         let mut changes = diff.plan_apply(&target.directory, apply)?;
         let steps = changes.offered().into_iter();
         offered.extend(steps.map(|step| (all.len(), step)));

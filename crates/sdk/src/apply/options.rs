@@ -175,6 +175,7 @@ impl ApplyOptions {
             accepted: bytes(&self.accept),
             chosen,
             rules: None,
+            records: None,
         };
         scope.paths = apply.scope(&apply.chosen)?;
         Ok((apply, scope))

@@ -1,19 +1,35 @@
-//! The changes that are in the way of the others, as a detail of an error.
+//! The changes that are in the way of the others, and files that were left, as a detail of an error.
 
-use msb_sandbox_files::{ApplyError, HostChanges};
+use std::path::Path;
+
+use msb_sandbox_files::{ApplyError, HostChanges, LeftFile};
 
 use super::MarkedChange;
 use crate::Error;
 
-/// Returns the error with the conflicts of all directories, or with their changes that are not accepted, as one
-/// of its details.
+/// Returns the error with the conflicts of all directories, their changes that are not accepted, or the files that
+/// were left, as one of its details.
 pub(super) fn with_reasons((index, error): (usize, ApplyError), planned: &[HostChanges]) -> Error {
     let is_conflict = matches!(error, ApplyError::Conflicts { .. });
     let is_unaccepted = matches!(error, ApplyError::Unaccepted { .. });
     let on_host = |planned: &HostChanges, path: &[u8]| {
         crate::error::printable(&planned.host_path(path).to_string_lossy())
     };
+    let path = |path: &Path| crate::error::printable(&path.to_string_lossy());
+    let left = match &error {
+        ApplyError::Left { files } => {
+            let entry = |file: &LeftFile| {
+                let kept = file.kept.as_deref().map(path);
+                serde_json::json!({ "path": path(&file.path), "kept": kept })
+            };
+            files.iter().map(entry).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    };
     let error = Error::from(error);
+    if !left.is_empty() {
+        return error.with_detail("left", left);
+    }
     if is_unaccepted {
         let marked = planned.iter().flat_map(HostChanges::marked);
         let unaccepted = marked.filter(|marked| marked.needs_acceptance);

@@ -7,7 +7,7 @@ use host_setup::Host;
 use msb_vmm::Requirement;
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Severity, diagnose, records};
+use super::{Finding, Severity, applies, diagnose, records};
 use crate::Error;
 use crate::operation::blocking;
 use crate::shared::Shared;
@@ -35,7 +35,12 @@ pub(crate) async fn fix(shared: Arc<Shared>) -> Result<Vec<Fix>, Error> {
     // Closes the home; what this cannot repair is among the findings that follow.
     let is_closed = shared.ready().await.is_ok();
     let repairing = Arc::clone(&shared);
-    let repaired = blocking(move || Ok::<_, Error>(records::repair(&repairing))).await?;
+    let repair = move || {
+        let mut fixes = records::repair(&repairing);
+        fixes.extend(applies::finish(&repairing));
+        Ok::<_, Error>(fixes)
+    };
+    let repaired = blocking(repair).await?;
     let after = diagnose(Arc::clone(&shared)).await?;
     let mut fixes = done(&before, &after, is_closed);
     fixes.extend(repaired);

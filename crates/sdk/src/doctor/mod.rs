@@ -1,5 +1,6 @@
 //! The state of everything that sandboxes need on a host.
 
+mod applies;
 mod fixes;
 mod records;
 
@@ -76,6 +77,7 @@ fn of_host(shared: &Shared, program: Option<&Path>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = findings.into_iter().map(Into::into).collect();
     findings.push(credentials().into());
     findings.extend(records::findings(shared));
+    findings.extend(applies::findings(shared));
     findings
 }
 

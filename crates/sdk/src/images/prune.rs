@@ -3,6 +3,7 @@ use std::time::Duration;
 
 use image_store::Pruning;
 use msb_runtime::{Sandbox, UnreadableSandbox, machine_parts};
+use msb_sandbox_files::ApplyRecords;
 use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,9 @@ pub(super) fn prune(shared: Arc<Shared>, options: PruneOptions) -> Operation<Pru
 
 fn prune_now(shared: &Shared, options: &PruneOptions) -> Result<Pruned, Error> {
     Sandbox::sweep(shared.home())?;
+    if !options.dry_run {
+        ApplyRecords::of_home(shared.home().root()).finish_all();
+    }
     let store_options = image_store::PruneOptions {
         images: if options.all {
             Pruning::All

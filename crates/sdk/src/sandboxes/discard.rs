@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use msb_runtime::{ConnectError, RemoveError, Sandbox as StoredSandbox};
+use msb_sandbox_files::finish_applying;
 use tokio::time::timeout;
 
 use crate::shared::Shared;
@@ -55,11 +56,14 @@ pub(super) fn remove_stopped(shared: &Shared, names: &[String]) -> Result<Vec<Re
         };
         let name = sandbox.spec.name.clone();
         let size_bytes = sandbox.allocated_bytes().unwrap_or(0);
+        let mounts = sandbox.spec.mounts.clone();
         let freed_bytes = match sandbox.remove() {
             // The sandbox was started meanwhile.
             Err(RemoveError::Running { .. }) => continue,
             removed => removed.map(|()| size_bytes).map_err(Error::from),
         };
+        // An apply that cannot be finished is told by `msb doctor`.
+        let _ = finish_applying(shared.home(), &mounts);
         removals.push(Removal::new(name, freed_bytes));
     }
     Ok(removals)

@@ -4,6 +4,7 @@ use std::time::Duration;
 use msb_runtime::{
     ConnectError, Owner as MachineOwner, RemoveError, Running, Sandbox as StoredSandbox, StopSignal,
 };
+use msb_sandbox_files::finish_applying;
 use tokio::time::timeout;
 
 use super::discard::kill_and_remove;
@@ -165,18 +166,22 @@ impl Sandbox {
         })
     }
 
-    /// Removes the sandbox with its disk. [`Force::Yes`] kills it first if it runs.
+    /// Removes the sandbox with its disk. [`Force::Yes`] kills it first if it runs. An apply to its staged directories
+    /// that was killed is finished.
     ///
     /// # Errors
     /// [`SandboxRunning`](ErrorKind::SandboxRunning).
     pub fn remove(&self, force: Force) -> Operation<()> {
         self.handle.change(Effect::End, move |handle| async move {
             let stored = handle.stored();
+            let (home, mounts) = (handle.shared.home().clone(), stored.spec.mounts.clone());
             if force == Force::Yes {
                 kill_and_remove(stored).await?;
             } else {
                 blocking::<_, RemoveError>(move || stored.remove()).await?;
             }
+            // An apply that cannot be finished is told by `msb doctor`.
+            let _ = blocking(move || finish_applying(&home, &mounts)).await;
             if let Some(owner) = handle.take_owner() {
                 owner.forget();
             }

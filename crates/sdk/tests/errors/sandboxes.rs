@@ -1,7 +1,7 @@
 use msb_agent_protocol::ClientError;
 use msb_patches::PatchError;
 use msb_runtime::{AdoptError, ConnectError, CreateError, HomeError, MountError, NativeRootError, NoOverlay, RecordError, RemoveError, RenameError, RootDiskError, RootFilesystem, UpdateError, UpperError, VolumeConflict, VolumeError};
-use msb_sandbox_files::{ApplyError, AtRestError, CommitError, CommittedError, ConflictReason, DiffError, DiscardError, DisksError, Effect};
+use msb_sandbox_files::{ApplyError, ApplyRecordError, AtRestError, CommitError, CommittedError, ConflictReason, DiffError, DiscardError, DisksError, Effect, LeftFile};
 use msb_sandbox_snapshots::{ExportError, ImportError, SnapshotError};
 use snapshot_file::{Part, ReadError, WriteError};
 use tree_diff::{InvalidScope, LayerError};
@@ -266,6 +266,8 @@ fn applications() -> Vec<Error> {
         effect: Effect::RunsCommands { reader: "direnv" },
         count,
     };
+    let left = |kept| ApplyError::Left { files: vec![LeftFile { path: path(), kept }; 2] };
+    let unfinished = |source| ApplyError::Unfinished { directory: path(), record: "/home/applying/1-2.json".into(), source };
     vec![
         ApplyError::Directory { path: path(), source: missing() }.into(),
         ApplyError::Directory { path: path(), source: denied() }.into(),
@@ -277,6 +279,10 @@ fn applications() -> Vec<Error> {
         unaccepted(2).into(),
         ApplyError::Full { path: path(), needed_bytes: 2, free_bytes: 1 }.into(),
         ApplyError::Changed { path: path() }.into(),
+        left(None).into(),
+        left(Some("/src.msb-kept".into())).into(),
+        unfinished(ApplyRecordError::OtherDirectory).into(),
+        unfinished(ApplyRecordError::Host(Box::new(ApplyError::Directory { path: path(), source: denied() }))).into(),
         ApplyError::Read { path: b"a".to_vec(), source: broken() }.into(),
         ApplyError::Host { action: "write", path: path(), source: denied() }.into(),
     ]

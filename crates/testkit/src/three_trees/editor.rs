@@ -46,6 +46,12 @@ impl Editor {
         }
     }
 
+    /// Returns the number of another file.
+    pub(super) fn next_number(&mut self) -> u32 {
+        self.number += 1;
+        self.number
+    }
+
     /// Returns a number below `limit`, which is not 0.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         self.random.below(limit)

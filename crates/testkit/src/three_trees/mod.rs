@@ -3,6 +3,7 @@
 mod editor;
 mod forms;
 mod model;
+mod sequence;
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use fstree::Tree;
 
 pub use forms::HostFiles;
 pub use model::{AppliedFiles, ApplyEnd, SandboxChange};
+pub use sequence::StagedSequence;
 
 /// Three trees of one directory: what a sandbox began with, what it made of that, and what the host has now.
 ///

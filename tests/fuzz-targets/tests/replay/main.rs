@@ -33,6 +33,7 @@ macro_rules! targets {
 
 targets! {
     agent_frames: 5000,
+    apply_record: 1000,
     disk_image: 5000,
     erofs_image: 5000,
     ext4_image: 5000,

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result};
 use erofs_writer::{ImageWriter, Options};
 use fs_err as fs;
 use fstree::{FileKind, Inode, Metadata, Name, Tree};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use snapshot_file::DiskRuns;
 use vmdk::{Descriptor, FlatExtent};
@@ -29,6 +30,7 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
         ("manifest", documents()),
         ("agent_frames", frames()),
+        ("apply_record", apply_records()),
         ("sandbox_disk", disks()),
         ("snapshot_file", snapshots()?),
         ("staged_disk", staged_disks()),
@@ -135,6 +137,66 @@ fn frames() -> Vec<(String, Vec<u8>)> {
     ]
     .map(|(name, bytes)| (name.to_owned(), bytes))
     .into()
+}
+
+/// Returns records of applies, without seals: each has steps of one kind, and one has all of them. Even numbers of
+/// inodes stand for those of existing files.
+fn apply_records() -> Vec<(String, Vec<u8>)> {
+    let name = |digit: &str| hex(format!(".msb-apply-{}", digit.repeat(16)).as_bytes());
+    let host = json!({"inode": 2, "size_bytes": 3, "modified": [0, 0]});
+    let attributes = json!({"mode": 0o644, "uid": 0, "gid": 0, "mtime_s": 1, "mtime_ns": 0});
+    let directory = json!({"mode": 0o755, "uid": 0, "gid": 0, "mtime_s": 1, "mtime_ns": 0});
+    let place = |digit: &str, host: Value| {
+        let identity = json!({"device": 0, "inode": 2});
+        let waiting = json!({"above": "", "name": name(digit), "identity": identity});
+        json!({"place": {
+            "waiting": waiting, "host": host, "attributes": attributes, "keeps_attributes": false,
+        }})
+    };
+    let link = json!({"link": {
+        "other": hex(b"a"), "inode": 2, "name": name("2"), "host": null, "attributes": attributes,
+        "keeps_attributes": false,
+    }});
+    let step = |path: &str, action: Value| json!({"path": hex(path.as_bytes()), "action": action});
+    let steps = [
+        ("remove", step("b", json!({"remove": host}))),
+        (
+            "make-directory",
+            step("n", json!({"make_directory": directory})),
+        ),
+        ("add", step("n/added", place("0", Value::Null))),
+        ("replace", step("a", place("1", host.clone()))),
+        ("link", step("l", link)),
+        (
+            "set-attributes",
+            step(
+                "d/c",
+                json!({"set_attributes": {"host": host, "attributes": attributes}}),
+            ),
+        ),
+        (
+            "set-directory",
+            step("d", json!({"set_directory": directory})),
+        ),
+        ("through-a-link", step("out/file", json!({"remove": host}))),
+    ];
+    let record = |steps: Vec<&Value>| {
+        let identity = json!({"device": 1, "inode": 2, "born": null});
+        let record = json!({
+            "version": 1, "directory": hex(b"/directory"), "identity": identity, "keep_owner": false,
+            "steps": steps,
+        });
+        record.to_string().into_bytes()
+    };
+    let all = record(steps.iter().map(|(_, step)| step).collect());
+    let single = steps.iter();
+    let single = single.map(|(name, step)| ((*name).to_owned(), record(vec![step])));
+    single.chain([("all".to_owned(), all)]).collect()
+}
+
+/// Returns bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns inputs that choose the files of a disk at random.

@@ -57,6 +57,9 @@ pub(super) fn end_at(
         world.expect_no_remains().context("after the error")?;
     }
     world.expect_whole().context("after it")?;
+    if ending == Ending::Killed && operation.is_finished_by_others && world.has_waiting_apply()? {
+        finish_by_another(world, operation, undisturbed)?;
+    }
     run_again(world, operation, undisturbed, outcome)?;
     Ok(Some(outcome))
 }
@@ -167,6 +170,20 @@ fn expect_refusal(output: &Output) -> Result<()> {
     ensure!(output.status.code() == Some(FAILED), "{text}");
     let is_told = text.contains(FULL) || text.contains(NO_ROOM);
     ensure!(is_told, "does not say '{FULL}': {text}");
+    Ok(())
+}
+
+/// Lets another command finish what was begun, and checks that all is new then.
+fn finish_by_another(
+    world: &World,
+    operation: &Operation,
+    undisturbed: &Undisturbed,
+) -> Result<()> {
+    let other = world.command(&["prune"]).output()?;
+    ensure!(other.status.success(), "another command: {}", told(&other));
+    ensure!(!world.has_waiting_apply()?, "the apply waits still");
+    let outcome = operation.outcome(world, undisturbed)?;
+    ensure!(outcome.is_new, "another command did not finish it");
     Ok(())
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Operation {
     observe: fn(&World) -> Result<Vec<String>>,
     /// True if each line is old or new by itself; otherwise all are.
     by_line: bool,
+    /// True if another command does the rest once the first step is written down.
+    pub(super) is_finished_by_others: bool,
     /// True if the command refuses to run when it is done already.
     pub(super) is_once: bool,
     /// True if the command syncs all of its new files at once, where the filesystem can.
@@ -64,6 +66,7 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
         arguments: words.iter().map(|&word| word.to_owned()).collect(),
         observe,
         by_line: false,
+        is_finished_by_others: false,
         is_once: false,
         syncs_at_once: false,
         needs_kib,
@@ -96,11 +99,13 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
     vec![
         Operation {
             by_line: true,
+            is_finished_by_others: true,
             syncs_at_once: true,
             ..operation("apply", &apply, project_files, 400)
         },
         Operation {
             by_line: true,
+            is_finished_by_others: true,
             ..operation(
                 "apply of a staged directory",
                 &["apply", STAGED, "--", "/work"],
@@ -248,7 +253,9 @@ impl Operation {
         ensure!(old != new, "it changes nothing");
         world.expect_whole()?;
         let (steps, call_count) = steps(&traced.calls, &world.root, &|path| {
-            world.is_new_sandbox(path) || world.is_staged_image(path)
+            world.is_new_sandbox(path)
+                || world.is_staged_image(path)
+                || world.is_record_of_apply(path)
         });
         Ok(Undisturbed {
             steps,

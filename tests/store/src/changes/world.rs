@@ -34,6 +34,8 @@ pub(super) const STAGED_SNAPPED: &str = "staged-snapped";
 pub(super) const TEXTS: usize = 20_000;
 /// The directory of the home with the images of staged directories, whose names are other ones each time.
 const STAGED_IMAGES: &str = "home/staged";
+/// The directory of the home with the records of applies, whose names have the numbers of directories.
+const APPLYING: &str = "home/applying";
 
 /// The journal of a sandbox's commands, in the sandbox's directory.
 const JOURNAL: &str = "commands";
@@ -117,6 +119,26 @@ impl World {
     /// before each run.
     pub(super) fn is_staged_image(&self, path: &Path) -> bool {
         path.parent() == Some(&self.root.join(STAGED_IMAGES))
+    }
+
+    /// Returns true for the record of an apply. Its name has the number of the directory, which is copied anew before
+    /// each run.
+    pub(super) fn is_record_of_apply(&self, path: &Path) -> bool {
+        path.parent() == Some(&self.root.join(APPLYING))
+    }
+
+    /// Returns true if an apply waits to be finished.
+    pub(super) fn has_waiting_apply(&self) -> Result<bool> {
+        let applying = self.root.join(APPLYING);
+        if !applying.exists() {
+            return Ok(false);
+        }
+        for entry in fs::read_dir(applying)? {
+            if !entry?.file_name().to_string_lossy().starts_with('.') {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true for the journal of a sandbox without commands: it has the places of snapshots among commands,

@@ -40,8 +40,9 @@ mod staged;
     too. A text that this host changed in other lines is merged.\n\n\
     --then-discard brings the sandbox's initial files back where all of a file's change was applied; \
     msb restage then shows this host's files there.\n\n\
-    All new files are written next to the old ones and synced; then they are renamed over them. If \
-    the command is interrupted, run it again.\n\n",
+    All new files are written next to the old ones and synced; then they take their places. If \
+    the command is interrupted, the next one does the rest. A file that you save at the same moment \
+    is left, and named.\n\n",
     patterns_help!(),
     "Examples:\n  \
     msb apply --dry-run --from /work agent project            only print the changes\n  \
@@ -244,8 +245,9 @@ impl Report {
     }
 }
 
-/// Prints every file that is in the way, if there are several; the error itself names a single one.
+/// Prints every file that is in the way or was left, if there are several; the error itself names a single one.
 fn print_conflicts(error: &Error) {
+    print_left(error);
     let conflicts = error.details().get("conflicts");
     let conflicts = conflicts.and_then(serde_json::Value::as_array);
     let Some(conflicts) = conflicts.filter(|conflicts| conflicts.len() > 1) else {
@@ -255,6 +257,25 @@ fn print_conflicts(error: &Error) {
         let text = |key: &str| conflict.get(key).and_then(serde_json::Value::as_str);
         if let (Some(path), Some(reason)) = (text("path"), text("reason")) {
             output::notice(&format!("cannot change {path}: {reason}"));
+        }
+    }
+}
+
+/// Prints every file that was left because this host changed it, if there are several.
+fn print_left(error: &Error) {
+    let left = error.details().get("left");
+    let left = left.and_then(serde_json::Value::as_array);
+    let Some(left) = left.filter(|left| left.len() > 1) else {
+        return;
+    };
+    for left in left {
+        let text = |key: &str| left.get(key).and_then(serde_json::Value::as_str);
+        if let Some(path) = text("path") {
+            let kept = text("kept").map(|kept| format!("; an earlier edit of it is {kept}"));
+            output::notice(&format!(
+                "{path} changed while the changes were applied, and is left{}",
+                kept.unwrap_or_default()
+            ));
         }
     }
 }
