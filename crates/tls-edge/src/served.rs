@@ -46,7 +46,7 @@ pub enum Refused {
     #[error("cannot read the guest's connection")]
     Guest(#[source] io::Error),
     /// The connection is not to be ended, and no rule allows it otherwise.
-    #[error("the guest's TLS names no host whose TLS is ended, and no rule allows the address")]
+    #[error("TLS is not ended at the host that the guest names, and no rule allows the address")]
     NotAllowed,
     /// The guest offered neither HTTP/1.1 nor HTTP/2.
     #[error("the guest's TLS offers neither HTTP/1.1 nor HTTP/2")]
