@@ -31,7 +31,7 @@ pub(crate) enum BrokenOff {
     Host(#[source] hyper::Error),
     /// The host takes no more requests on this connection, and has not seen this one. Clients send it again on another
     /// connection, whatever its method is.
-    #[error("the host takes no more requests on this connection")]
+    #[error("the host accepts no further request on this connection")]
     Unsent(#[source] h2::Error),
 }
 

@@ -34,7 +34,7 @@ for line in sys.stdin:
 pub(super) fn changed(env: &TestEnv) -> Result<()> {
     let scene = Scene::new(env)?;
     let fresh = scene.source("fresh");
-    fs::write(&fresh, "fresh-1")?;
+    fs::write(&fresh, "fresh-value-1")?;
     let port = scene.api.port;
     let key = format!("KEY@{API}:{port}");
     let repeated = format!(
@@ -118,12 +118,12 @@ fn refreshed(env: &TestEnv, scene: &Scene, source: &Path) -> Result<()> {
     until(|| {
         let answer = &ask(env, NAME, std::slice::from_ref(&question))?[0];
         ensure!(answer["status"] == 200, "{answer}");
-        Ok(scene.api.last("/fresh")?.header("x-fresh") == Some("fresh-1"))
+        Ok(scene.api.last("/fresh")?.header("x-fresh") == Some("fresh-value-1"))
     })?;
-    fs::write(source, "fresh-2")?;
+    fs::write(source, "fresh-value-2")?;
     until(|| {
         ask(env, NAME, std::slice::from_ref(&question))?;
-        Ok(scene.api.last("/fresh")?.header("x-fresh") == Some("fresh-2"))
+        Ok(scene.api.last("/fresh")?.header("x-fresh") == Some("fresh-value-2"))
     })?;
     fs::remove_file(source)?;
     until(|| {
@@ -132,10 +132,10 @@ fn refreshed(env: &TestEnv, scene: &Scene, source: &Path) -> Result<()> {
         Ok(answer["status"] == 502 && reason.contains("FRESH has expired"))
     })?;
     ensure!(secret(env, NAME, "FRESH")?["state"] == "expired");
-    fs::write(source, "fresh-3")?;
+    fs::write(source, "fresh-value-3")?;
     until(|| {
         ask(env, NAME, std::slice::from_ref(&question))?;
-        Ok(scene.api.last("/fresh")?.header("x-fresh") == Some("fresh-3"))
+        Ok(scene.api.last("/fresh")?.header("x-fresh") == Some("fresh-value-3"))
     })
 }
 
