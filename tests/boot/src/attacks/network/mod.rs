@@ -23,8 +23,8 @@ use super::Setting;
 use super::tally::Tally;
 use test_fixtures::paths;
 
-/// The most memory that the process may have under any attack, in KiB.
-const MEMORY_MAX_KIB: u64 = 64 << 10;
+/// The most memory that the process may have under any attack beside the pages of its program, in KiB.
+const MEMORY_MAX_KIB: u64 = 48 << 10;
 /// The same where it ends TLS.
 const EDGE_MEMORY_MAX_KIB: u64 = 128 << 10;
 /// Number of flows that a sandbox may have.

@@ -23,7 +23,9 @@ pub(crate) struct Victim {
     published: Vec<String>,
     /// The settings, in the form of `sandbox.json`.
     pub(super) settings: Value,
-    /// Memory of the process before it served anything, in KiB.
+    /// Pages of the program that the process has, in KiB.
+    program_kib: u64,
+    /// Memory of the process before it served anything, without the pages of its program, in KiB.
     pub(crate) idle_kib: u64,
 }
 
@@ -56,6 +58,7 @@ impl Victim {
             published: Vec::new(),
             directory: directory.to_owned(),
             settings: settings.clone(),
+            program_kib: 0,
             idle_kib: 0,
         };
         let mut said = [0; READY.len()];
@@ -71,7 +74,10 @@ impl Victim {
         victim.published = serde_json::from_str(&published)?;
         // The records of its log, until it ends.
         std::thread::spawn(move || io::copy(&mut reports, &mut io::sink()));
-        victim.idle_kib = victim.memory_kib("VmRSS")?;
+        victim.program_kib = victim.memory_kib("RssFile")?;
+        victim.idle_kib = victim
+            .memory_kib("VmRSS")?
+            .saturating_sub(victim.program_kib);
         Ok((victim, Guest::new(guest_end)?))
     }
 
@@ -80,9 +86,10 @@ impl Victim {
         &self.published
     }
 
-    /// Returns the largest memory that the process has had, in KiB.
+    /// Returns the largest memory that the process has had, in KiB, without the pages of its program. The kernel
+    /// shares these with msb's other processes, and a debug build has 20 MiB of them.
     pub(crate) fn peak_kib(&self) -> Result<u64> {
-        self.memory_kib("VmHWM")
+        Ok(self.memory_kib("VmHWM")?.saturating_sub(self.program_kib))
     }
 
     fn memory_kib(&self, key: &str) -> Result<u64> {
