@@ -22,9 +22,9 @@ const VARIABLES: [&str; 12] = [
 /// The environment variables of a sandbox's commands, as `NAME=value`. The user's own go before all of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustEnvironment {
-    /// Those that the image's go before.
+    /// Variables that hold unless the image sets them.
     pub defaults: Vec<String>,
-    /// Those that go before the image's.
+    /// Variables that replace the image's.
     pub settings: Vec<String>,
 }
 
