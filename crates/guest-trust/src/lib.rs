@@ -1,6 +1,6 @@
 //! The things that a sandbox's programs trust and find in the place of secrets: authorities, variables, placeholders.
 //!
-//! A sandbox with secrets, or with rules for requests, has a certificate authority of its own. The key stays in the
+//! A sandbox with secrets, or with rules for requests, has its own certificate authority. The key stays in the
 //! sandbox's directory on the host ([`AuthorityFiles`]); the certificate is the last one of a bundle in the guest,
 //! [`BUNDLE`], after those of its image, or else of the host, and with `--host-ca` those of the host. Environment
 //! variables lead programs to the bundle. The placeholder of each secret is a variable, or a file.

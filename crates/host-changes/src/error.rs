@@ -10,7 +10,7 @@ use super::{ApplyRecordError, ConflictReason, Effect};
 pub struct LeftFile {
     /// Path of the file.
     pub path: PathBuf,
-    /// Path of an earlier edit, which could not be put back and is kept; `None` if there is none.
+    /// Path at which an earlier edit is kept that could not be put back; `None` if every edit was put back.
     pub kept: Option<PathBuf>,
 }
 

@@ -189,7 +189,7 @@ def test_other_threads_run_during_a_pull(home):
         worker.join()
         server.stdin.close()
     # A pull takes the processors from the worker, too; one that kept the interpreter would leave none.
-    assert speed > 0.02 * alone
+    assert speed > 0.2 * alone
 
 
 def test_the_example_shows_the_progress(home, registry):

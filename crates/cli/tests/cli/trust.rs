@@ -54,7 +54,7 @@ fn printed(home: &TestHome, words: &[&str]) -> String {
     said.stdout
 }
 
-/// Makes the sandbox `box` with both secrets and a file of its own.
+/// Makes the sandbox `box` with both secrets and one more file.
 fn create(home: &TestHome, options: &[&str]) {
     let own = home.path().join("own");
     fs::write(&own, "of the sandbox").expect("written");

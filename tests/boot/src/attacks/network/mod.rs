@@ -24,9 +24,9 @@ use super::tally::Tally;
 use test_fixtures::paths;
 
 /// The most memory that the process may have under any attack beside the pages of its program, in KiB.
-const MEMORY_MAX_KIB: u64 = 48 << 10;
+const MEMORY_MAX_KIB: u64 = 43 << 10;
 /// The same where it ends TLS.
-const EDGE_MEMORY_MAX_KIB: u64 = 128 << 10;
+const EDGE_MEMORY_MAX_KIB: u64 = 96 << 10;
 /// Number of flows that a sandbox may have.
 const FLOWS: u16 = 1024;
 

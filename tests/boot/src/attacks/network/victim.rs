@@ -23,9 +23,7 @@ pub(crate) struct Victim {
     published: Vec<String>,
     /// The settings, in the form of `sandbox.json`.
     pub(super) settings: Value,
-    /// Pages of the program that the process has, in KiB.
-    program_kib: u64,
-    /// Memory of the process before it served anything, without the pages of its program, in KiB.
+    /// Largest memory of the process before it served anything, without the pages of its program, in KiB.
     pub(crate) idle_kib: u64,
 }
 
@@ -58,7 +56,6 @@ impl Victim {
             published: Vec::new(),
             directory: directory.to_owned(),
             settings: settings.clone(),
-            program_kib: 0,
             idle_kib: 0,
         };
         let mut said = [0; READY.len()];
@@ -67,17 +64,14 @@ impl Victim {
             .read_exact(&mut said)
             .context("the network does not get ready")?;
         ensure!(said == READY, "the network said {said:?}");
-        let reports = victim.process.stdout.take().context("no standard output")?;
-        let mut reports = BufReader::new(reports);
+        let stdout = victim.process.stdout.take();
+        let mut reports = BufReader::new(stdout.context("no standard output")?);
         let mut published = String::new();
         reports.read_line(&mut published)?;
         victim.published = serde_json::from_str(&published)?;
         // The records of its log, until it ends.
         std::thread::spawn(move || io::copy(&mut reports, &mut io::sink()));
-        victim.program_kib = victim.memory_kib("RssFile")?;
-        victim.idle_kib = victim
-            .memory_kib("VmRSS")?
-            .saturating_sub(victim.program_kib);
+        victim.idle_kib = victim.peak_kib()?;
         Ok((victim, Guest::new(guest_end)?))
     }
 
@@ -89,7 +83,8 @@ impl Victim {
     /// Returns the largest memory that the process has had, in KiB, without the pages of its program. The kernel
     /// shares these with msb's other processes, and a debug build has 20 MiB of them.
     pub(crate) fn peak_kib(&self) -> Result<u64> {
-        Ok(self.memory_kib("VmHWM")?.saturating_sub(self.program_kib))
+        let program_kib = self.memory_kib("RssFile")?;
+        Ok(self.memory_kib("VmHWM")?.saturating_sub(program_kib))
     }
 
     fn memory_kib(&self, key: &str) -> Result<u64> {
