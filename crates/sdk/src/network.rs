@@ -160,7 +160,7 @@ impl Network {
     /// Returns the rules for requests, which hold only if nothing else is reached.
     fn requests(&self, texts: &[&String]) -> Result<Vec<HttpsDestination>, Error> {
         if let (Some(rule), NetworkMode::Outbound) = (texts.first(), self.mode) {
-            let rule = crate::error::printable(rule);
+            let rule = msb_client::printable(rule);
             return Err(Error::invalid(format!(
                 "--net-allow {rule}: a rule for requests takes --network listed; without it, the sandbox reaches \
                  the host in other ways"
@@ -203,7 +203,7 @@ fn resolver(text: &str) -> Result<SocketAddr, Error> {
     let address = text.parse::<IpAddr>();
     let address = address.map(|address| SocketAddr::new(address, DNS_PORT));
     address.or_else(|_| text.parse()).map_err(|_| {
-        let text = crate::error::printable(text);
+        let text = msb_client::printable(text);
         Error::invalid(format!(
             "'{text}' is not an IP address, with or without :PORT"
         ))

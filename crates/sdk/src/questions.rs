@@ -2,13 +2,13 @@
 
 use msb_agent_protocol::v1::{AnswerKind, Question as Shown, question_event};
 use msb_agent_protocol::{Client, QuestionEvents};
+use msb_cancellation::Effect;
 use msb_runtime::RuleState;
 use msb_sandbox_files::{Permission, allow, lasting_state};
 use questions::{Kind, called};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
-use crate::unfinished::Effect;
 use crate::{Error, Operation, Sandbox, Text};
 
 /// A question of a process of the guest. Its texts are the guest's.

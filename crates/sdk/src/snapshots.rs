@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use msb_cancellation::Effect;
+use msb_client::{Shared, blocking};
 use msb_runtime::Sandbox as StoredSandbox;
+use msb_sandbox_handle::{Handle, record_rollback, record_snapshot};
 use msb_sandbox_snapshots::{
     RollBackRunning, SandboxSnapshots, Snapshot, SnapshotDraft, SnapshotError, SnapshotName,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::history::{record_rollback, record_snapshot};
-use crate::operation::blocking;
-use crate::sandboxes::Handle;
-use crate::shared::Shared;
-use crate::unfinished::Effect;
 use crate::{Error, Files, Operation, RolledBack};
 
 /// The options of a new snapshot.
@@ -195,7 +193,7 @@ impl VerifiedSnapshot {
             Ok(msb_sandbox_snapshots::SnapshotContent::Recorded) => {
                 (SnapshotContent::Recorded, None)
             }
-            Err(error) => (SnapshotContent::Damaged, Some(crate::error::line(&*error))),
+            Err(error) => (SnapshotContent::Damaged, Some(msb_client::line(&*error))),
         };
         Self {
             sandbox: sandbox.spec.name.clone(),
@@ -279,7 +277,7 @@ impl Snapshots {
                     name: name.transpose()?,
                     message: options.message,
                 };
-                handle.shared.ready().await?;
+                handle.shared().ready().await?;
                 let stored = handle.stored();
                 match SandboxSnapshots::new(stored.clone())
                     .take_snapshot(draft, options.freeze)
@@ -287,10 +285,10 @@ impl Snapshots {
                 {
                     Ok(taken) => {
                         record_snapshot(&stored, taken.name.to_string()).await;
-                        handle.shared.maintain_after_snapshot(&stored).await;
+                        handle.shared().maintain_after_snapshot(&stored).await;
                         Ok(SnapshotInfo::new(&stored, taken))
                     }
-                    Err(error) => Err(handle.shared.in_home(error.into())),
+                    Err(error) => Err(handle.shared().in_home(error.into())),
                 }
             })
     }
@@ -355,7 +353,10 @@ impl Snapshots {
         self.handle
             .change(Effect::Slight, move |handle| async move {
                 removed.await?;
-                handle.shared.maintain_after_removal(&handle.stored()).await;
+                handle
+                    .shared()
+                    .maintain_after_removal(&handle.stored())
+                    .await;
                 Ok(())
             })
     }
@@ -390,7 +391,7 @@ impl Snapshots {
                 let merged = SandboxSnapshots::new(handle.stored())
                     .merge_generations()
                     .await;
-                merged.map_err(|error| handle.shared.in_home(error.into()))
+                merged.map_err(|error| handle.shared().in_home(error.into()))
             })
     }
 
@@ -493,7 +494,7 @@ impl Snapshots {
             handle.settled().await;
             let stored = handle.stored();
             let work = move |_: &Shared| work(&stored);
-            handle.shared.with_home(work).await
+            handle.shared().with_home(work).await
         })
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 28] = [
+pub(super) const MAP: [Row; 30] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -34,6 +34,8 @@ pub(super) const MAP: [Row; 28] = [
     row("doors", &["msb-mcp"]),
     row("terminal", &["msb-terminal"]),
     row("sdk", &["msb-sdk"]),
+    row("handles", &["msb-images", "msb-sandbox-handle"]),
+    row("client", &["msb-client"]),
     row("machine", &["msb-machine"]),
     row("files", &["msb-sandbox-files", "msb-sandbox-secrets"]),
     row("forks", &["msb-sandbox-snapshots"]),

@@ -7,13 +7,11 @@ mod records;
 use std::path::Path;
 use std::sync::Arc;
 
+use msb_client::{Backends, Shared, blocking};
 use msb_runtime::{Health, Level};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::vmm::Backends;
 
 pub use fixes::Fix;
 pub(crate) use fixes::fix;

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use msb_client::printable;
 use msb_guest_trust::TrustEnvironment;
 use msb_patches::{HostCopy, HostEntry, NewDirectory, Patches};
 use msb_runtime::network::{GATEWAY_ADDRESS, Settings};
@@ -15,7 +16,6 @@ use msb_vmm::MEMORY_MIN_MIB;
 use oci_image::ImageConfig;
 
 use super::options::{HostName, SandboxOptions};
-use crate::error::printable;
 use crate::{Error, Notice};
 
 /// Checks the options that need no image.
