@@ -27,10 +27,13 @@ mod values;
 mod version;
 mod vmm;
 
+pub use msb_jail::Strictness as Jail;
+pub use msb_vmm::VmmChoice;
+
 pub use cancellation::{CancelOnDrop, Cancellation};
 pub use error::{Error, ErrorKind, Face, line, printable};
 pub use operation::{Operation, blocking};
-pub use settings::{Jail, Maintenance, Settings, VmmChoice};
+pub use settings::{Maintenance, Settings};
 pub use shared::Shared;
 pub use values::{
     EndReason, Environment, Exit, Force, IntoSize, Notice, Removal, Signal, Stopped, TerminalSize,

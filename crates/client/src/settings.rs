@@ -1,39 +1,12 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use msb_jail::Strictness;
+use msb_jail::Strictness as Jail;
 use msb_sandbox_model::Size;
+use msb_vmm::VmmChoice;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, printable};
-
-/// The virtual machine monitor that runs sandboxes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum VmmChoice {
-    /// libkrun if the host has hardware virtualisation, QEMU otherwise.
-    #[default]
-    Auto,
-    /// libkrun, which needs hardware virtualisation.
-    Krun,
-    /// QEMU, also without hardware virtualisation.
-    Qemu,
-}
-
-/// The strictness of the confinement of a virtual machine's process.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Jail {
-    /// Every layer of confinement that the host has.
-    #[default]
-    Auto,
-    /// Every layer; a missing one is an error.
-    Required,
-    /// No confinement.
-    Off,
-}
 
 /// The time at which snapshots are read to take their digests, and parts that no snapshot needs apart are merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,9 +73,10 @@ impl Settings {
             self.vmm = Some(one_of(name, &text, "auto, krun, qemu")?);
         }
         if let (None, Some((name, text))) = (self.jail, word("MSB_JAIL")) {
-            let parsed = text.parse::<Strictness>();
-            parsed.map_err(|error| Error::from(error).context(format!("cannot use {name}")))?;
-            self.jail = Some(one_of(name, &text, "auto, required, off")?);
+            let parsed = text.parse::<Jail>();
+            let parsed =
+                parsed.map_err(|error| Error::from(error).context(format!("cannot use {name}")))?;
+            self.jail = Some(parsed);
         }
         if let (None, Some((name, text))) = (self.maintenance, word("MSB_MAINTENANCE")) {
             self.maintenance = Some(one_of(name, &text, "auto, off")?);
@@ -136,15 +110,6 @@ impl Settings {
         })?;
         check_home(&root)?;
         Ok(root)
-    }
-
-    /// Returns the strictness of the confinement.
-    pub fn strictness(&self) -> Strictness {
-        match self.jail.unwrap_or_default() {
-            Jail::Auto => Strictness::Auto,
-            Jail::Required => Strictness::Required,
-            Jail::Off => Strictness::Off,
-        }
     }
 }
 

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use msb_runtime::{Room, VmmCommand};
-use msb_vmm::{Backend, Choice, ChooseError, KrunBackend, choose};
+use msb_vmm::{Backend, ChooseError, KrunBackend, VmmChoice, choose};
 use msb_vmm_qemu::Qemu;
 
-use crate::{Settings, Shared, VmmChoice};
+use crate::{Settings, Shared};
 
 /// The subcommand of `msb` that runs a virtual machine.
 const VMM_COMMAND: &str = "__vmm";
@@ -53,11 +53,6 @@ impl Backends {
     /// # Errors
     /// If the wanted VMM, or every VMM, lacks a requirement.
     pub fn select(&self, wanted: VmmChoice, has_network: bool) -> Result<Selected, ChooseError> {
-        let wanted = match wanted {
-            VmmChoice::Auto => Choice::Auto,
-            VmmChoice::Krun => Choice::Krun,
-            VmmChoice::Qemu => Choice::Qemu,
-        };
         let all = self.all();
         let selection = choose(wanted, &all)?;
         Ok(Selected {

@@ -34,6 +34,8 @@ mod verify;
 mod warnings;
 mod watched;
 
+pub use image_export::{LayerCompression, LayerRoute, SaveFormat};
+
 pub use event::{LayerSize, PullEvent};
 pub use history::HistoryStep;
 pub use image::{Image, ImageInfo};
@@ -44,8 +46,8 @@ pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOpti
 pub use progress::{Observer, observed};
 pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest, pull_into};
-pub use push::{LayerRoute, Push, PushOptions, PushRequest, Pushed, PushedLayer};
+pub use push::{Push, PushOptions, PushRequest, Pushed, PushedLayer};
 pub use push_event::PushEvent;
 pub use remove::RemovedImage;
-pub use save::{LayerCompression, SaveFormat, SaveOptions, SaveRequest};
+pub use save::{SaveOptions, SaveRequest};
 pub use verify::{DamagedFile, Verified, VerifyRequest};

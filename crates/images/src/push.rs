@@ -2,7 +2,7 @@ use std::future::IntoFuture;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use image_export::{LayerRoute as Route, PushProgress, push};
+use image_export::{LayerCompression, LayerRoute, PushProgress, push};
 use image_store::{Store, StoredImage};
 use msb_client::{Error, ErrorKind, Operation, Shared, blocking};
 use oci_image::Reference;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::not_found::without_pull;
 use super::warnings::Warnings;
 use super::watched::Watched;
-use super::{LayerCompression, PushEvent, SourceOptions};
+use super::{PushEvent, SourceOptions};
 
 /// The options of a push.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,32 +61,6 @@ pub struct PushedLayer {
     pub size_bytes: u64,
     /// The way of the layer to the registry.
     pub route: LayerRoute,
-}
-
-/// The way of a layer to a registry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum LayerRoute {
-    /// It was there.
-    Present,
-    /// It was mounted from another repository of the registry.
-    Mounted,
-    /// It was streamed from the registry that it was pulled from.
-    Streamed,
-    /// It was made anew from the store, compressed again.
-    Rebuilt,
-}
-
-impl LayerRoute {
-    pub(crate) const fn convert(route: Route) -> Self {
-        match route {
-            Route::Present => Self::Present,
-            Route::Mounted => Self::Mounted,
-            Route::Streamed => Self::Streamed,
-            Route::Rebuilt => Self::Rebuilt,
-        }
-    }
 }
 
 /// A push that has not begun: options to set, then `.await` or [`watch`](Self::watch).
@@ -209,7 +183,7 @@ async fn push_image(
         blocking(move || source.pull_options(&shared)).await?
     };
     let push_options = image_export::PushOptions {
-        compression: options.compression.convert(),
+        compression: options.compression,
         plain_http: settings.plain_http,
         credentials: settings.credentials,
         registries: settings.registries,
@@ -245,7 +219,7 @@ async fn pushed(
                 digest: layer.blob.digest.to_string(),
                 media_type: layer.media_type,
                 size_bytes: layer.blob.size_bytes,
-                route: LayerRoute::convert(layer.route),
+                route: layer.route,
             })
             .collect(),
     })

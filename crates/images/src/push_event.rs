@@ -1,8 +1,7 @@
-use image_export::PushEvent as Event;
+use image_export::{LayerRoute, PushEvent as Event};
 use serde::{Deserialize, Serialize};
 
 use super::LayerSize;
-use super::push::LayerRoute;
 
 /// A step of a push. Layers are identified by their diff ID.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,7 +90,7 @@ impl PushEvent {
             },
             Event::LayerDone { diff_id, route } => Self::LayerDone {
                 diff_id: diff_id.to_string(),
-                route: LayerRoute::convert(*route),
+                route: *route,
             },
             Event::Retrying {
                 what,

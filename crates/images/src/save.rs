@@ -4,47 +4,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use image_export::SaveTarget;
+use image_export::{LayerCompression, SaveFormat, SaveTarget};
 use msb_client::{Cancellation, Error, ErrorKind, Operation, Shared};
 use serde::{Deserialize, Serialize};
-
-/// The form of a saved archive.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum SaveFormat {
-    /// The archive of `docker save`, whose layers are not compressed.
-    #[default]
-    DockerArchive,
-    /// An OCI layout in a tar.
-    OciArchive,
-    /// An OCI layout in a new directory.
-    OciDir,
-}
-
-/// The compression of the layers of an OCI layout.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum LayerCompression {
-    /// The tar itself.
-    None,
-    /// gzip, which every engine reads.
-    #[default]
-    Gzip,
-    /// zstd, which is smaller and faster.
-    Zstd,
-}
-
-impl LayerCompression {
-    pub(crate) const fn convert(self) -> image_export::LayerCompression {
-        match self {
-            Self::None => image_export::LayerCompression::None,
-            Self::Gzip => image_export::LayerCompression::Gzip,
-            Self::Zstd => image_export::LayerCompression::Zstd,
-        }
-    }
-}
 
 /// The options of a save.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -151,12 +113,8 @@ fn save_now(
         }
     };
     let save_options = image_export::SaveOptions {
-        format: match options.format {
-            SaveFormat::DockerArchive => image_export::SaveFormat::DockerArchive,
-            SaveFormat::OciArchive => image_export::SaveFormat::OciArchive,
-            SaveFormat::OciDir => image_export::SaveFormat::OciDirectory,
-        },
-        compression: options.compression.convert(),
+        format: options.format,
+        compression: options.compression,
     };
     let store = shared.store()?;
     let names = &options.names;

@@ -93,6 +93,7 @@ pub use inspect::Inspection;
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
 pub use msb_sandbox_secrets::{NewValue, SecretInfo};
+pub use msb_sandbox_snapshots::SnapshotConsistency;
 pub use msb_secrets::{
     HttpsDestination, InvalidDestination, InvalidName as InvalidSecretName, InvalidSecret,
     InvalidSource, InvalidValue, Placement, Secret, SecretName, SecretSource, SecretValue,
@@ -113,8 +114,7 @@ pub use sandboxes::{
 pub use secrets::Secrets;
 pub use snapshot_archives::ImportOptions;
 pub use snapshots::{
-    SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots,
-    VerifiedSnapshot,
+    SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots, VerifiedSnapshot,
 };
 pub use usage::{ImageUsage, Usage, UsageGroup};
 pub use volumes::{Volume, VolumeInfo, VolumeOptions, Volumes};

@@ -8,7 +8,8 @@ use msb_client::{Shared, blocking};
 use msb_runtime::Sandbox as StoredSandbox;
 use msb_sandbox_handle::{Handle, record_rollback, record_snapshot};
 use msb_sandbox_snapshots::{
-    RollBackRunning, SandboxSnapshots, Snapshot, SnapshotDraft, SnapshotError, SnapshotName,
+    RollBackRunning, SandboxSnapshots, Snapshot, SnapshotConsistency, SnapshotDraft, SnapshotError,
+    SnapshotName,
 };
 use serde::{Deserialize, Serialize};
 
@@ -34,40 +35,6 @@ impl Default for SnapshotOptions {
             name: None,
             message: None,
             freeze: true,
-        }
-    }
-}
-
-/// The state of a filesystem at the moment of its snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum SnapshotConsistency {
-    /// The sandbox was stopped, and its guest had unmounted the disk.
-    Clean,
-    /// The sandbox was running, and its guest had written everything and kept writers waiting.
-    Frozen,
-    /// As after a power cut: what was synced is there, and the journal is replayed at the next start.
-    Crash,
-}
-
-impl SnapshotConsistency {
-    /// Returns the word that JSON has for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Frozen => "frozen",
-            Self::Crash => "crash",
-        }
-    }
-}
-
-impl From<msb_sandbox_snapshots::Consistency> for SnapshotConsistency {
-    fn from(consistency: msb_sandbox_snapshots::Consistency) -> Self {
-        match consistency {
-            msb_sandbox_snapshots::Consistency::Clean => Self::Clean,
-            msb_sandbox_snapshots::Consistency::Frozen => Self::Frozen,
-            msb_sandbox_snapshots::Consistency::Crash => Self::Crash,
         }
     }
 }
@@ -215,7 +182,7 @@ impl SnapshotInfo {
             origin: SnapshotOrigin::of(&snapshot),
             command: snapshot.command,
             message: snapshot.message,
-            consistency: snapshot.consistency.into(),
+            consistency: snapshot.consistency,
             size_bytes: snapshot.size_bytes,
             image_digest: snapshot.image_digest,
         }

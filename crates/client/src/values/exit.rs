@@ -1,29 +1,10 @@
 use msb_agent_protocol::v1::ExitStatus;
 use msb_agent_protocol::v1::exit_status::Status;
+use msb_machine_records::EndReason;
 use serde::{Deserialize, Serialize};
 
 /// The number that a shell adds to the number of a fatal signal.
 const SIGNAL_BASE: u8 = 128;
-
-/// The limit of a sandbox that has ended it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum EndReason {
-    /// The sandbox ran for its longest permitted time.
-    MaxDuration,
-    /// No client was connected and no job ran for the longest permitted time.
-    IdleTimeout,
-}
-
-impl From<msb_machine_records::EndReason> for EndReason {
-    fn from(reason: msb_machine_records::EndReason) -> Self {
-        match reason {
-            msb_machine_records::EndReason::MaxDuration => Self::MaxDuration,
-            msb_machine_records::EndReason::IdleTimeout => Self::IdleTimeout,
-        }
-    }
-}
 
 /// The end of a command, of a job or of a sandbox's main command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +53,7 @@ impl Exit {
         Self {
             code: msb_machine_records::Exit::code_of(status),
             signal,
-            reason: msb_machine_records::EndReason::from_status(status).map(Into::into),
+            reason: EndReason::from_status(status),
             error: None,
             ended_s: None,
         }
@@ -87,7 +68,7 @@ impl From<msb_machine_records::Exit> for Exit {
         Self {
             code: exit.code,
             signal: was_killed.then(|| exit.code - SIGNAL_BASE),
-            reason: exit.reason.map(Into::into),
+            reason: exit.reason,
             error: exit.error,
             ended_s: exit.ended_s,
         }

@@ -11,8 +11,9 @@ mod terminal;
 mod ulimit;
 
 pub use environment::Environment;
-pub use exit::{EndReason, Exit, Stopped};
+pub use exit::{Exit, Stopped};
 pub use force::Force;
+pub use msb_machine_records::EndReason;
 pub use msb_sandbox_files::Text;
 pub use notice::Notice;
 pub use removal::Removal;

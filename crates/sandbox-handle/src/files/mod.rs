@@ -18,7 +18,8 @@ use msb_sandbox_files::SandboxFiles;
 use msb_sandbox_model::{ModeChange, Size};
 
 pub use info::{FileInfo, FileType};
-pub use options::{Copied, CopyOptions, MkdirOptions, ReadOptions, RemoveOptions, WriteOptions};
+pub use msb_sandbox_files::{Copied, CopyOptions};
+pub use options::{MkdirOptions, ReadOptions, RemoveOptions, WriteOptions};
 pub use stream::FileStream;
 pub use tar::TarUpload;
 pub use write::FileUpload;

@@ -4,7 +4,7 @@ use msb_runtime::{Mount, Resources, Rule, RuleState, Source, Spec, Staged, VOLUM
 use msb_secrets::Secret;
 use serde_json::{Value, json};
 
-use super::super::{Consistency, Snapshot};
+use super::super::{Snapshot, SnapshotConsistency};
 use super::record::Archived;
 use super::{ImportError, options};
 use testkit::sandboxes;
@@ -71,7 +71,7 @@ fn archived_with(spec: Spec, sizes: Vec<u64>) -> Archived {
         is_automatic: true,
         command: None,
         is_of_undo: false,
-        consistency: Consistency::Frozen,
+        consistency: SnapshotConsistency::Frozen,
         size_bytes: 4096,
         image_digest: "sha256:0".to_owned(),
         state: "00".to_owned(),

@@ -108,7 +108,7 @@ impl Start<'_> {
             warnings.push(Notice::new("host-directory", KRUN_WRITES));
         }
         let settings = self.shared.settings();
-        let jail = settings.strictness();
+        let jail = settings.jail.unwrap_or_default();
         if jail == Strictness::Off {
             let message = "the virtual machine's process is not confined: MSB_JAIL=off";
             warnings.push(Notice::new("jail-off", message));
