@@ -11,7 +11,7 @@ use super::PullEvent;
 pub type Observer = Arc<dyn Fn(PullEvent) + Send + Sync>;
 
 /// A receiver of progress that passes events on.
-pub struct Observed(pub(crate) Observer);
+struct Observed(Observer);
 
 impl fmt::Debug for Observed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

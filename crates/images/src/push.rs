@@ -173,7 +173,7 @@ async fn push_image(
     let find = move |shared: &Shared| {
         let store = shared.store()?;
         let found = store.find_named(&name);
-        let (reference, image) = found.map_err(|error| without_pull(error))?;
+        let (reference, image) = found.map_err(without_pull)?;
         Ok::<_, Error>((store, reference, image))
     };
     let (store, reference, image) = shared.with_home(find).await?;

@@ -38,7 +38,7 @@ fn remove_now(shared: &Shared, name: &str, force: Force) -> Result<RemovedImage,
             Err(used(shared, name, &digest)?.unwrap_or_else(|| error.into()))
         }
         removed => {
-            let removed = removed.map_err(|error| without_pull(error))?;
+            let removed = removed.map_err(without_pull)?;
             Ok(RemovedImage {
                 references: removed.references,
                 digest: removed.image.map(|digest| digest.to_string()),

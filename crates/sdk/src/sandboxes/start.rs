@@ -7,7 +7,6 @@ use diagnosis::Hint;
 use image_store::{FindError, ImageLease, StoredImage};
 use msb_cancellation::{Abandonment, Effect};
 use msb_client::{Backends, Shared, blocking};
-use msb_jail::Strictness;
 use msb_machine_records::{Exit, Mark};
 use msb_runtime::{
     Lock, Mount, Running, Sandbox as StoredSandbox, Spec, StartError,
@@ -19,7 +18,7 @@ use oci_image::Reference;
 
 use super::Sandbox;
 use super::create::{verify_mode, vmm_choice};
-use crate::{Error, ErrorKind, Notice, Operation, StartOptions, TerminalSize};
+use crate::{Error, ErrorKind, Jail, Notice, Operation, StartOptions, TerminalSize};
 
 /// The time that a guest may take to answer, unless the caller gives another.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -109,7 +108,7 @@ impl Start<'_> {
         }
         let settings = self.shared.settings();
         let jail = settings.jail.unwrap_or_default();
-        if jail == Strictness::Off {
+        if jail == Jail::Off {
             let message = "the virtual machine's process is not confined: MSB_JAIL=off";
             warnings.push(Notice::new("jail-off", message));
         }
