@@ -1,4 +1,5 @@
 mod pending;
+mod prepared;
 mod written;
 
 use std::collections::{HashMap, HashSet};
@@ -18,7 +19,7 @@ use super::syncing::Syncing;
 use super::unfinished::{Failure, NewFile, Unfinished, UnfinishedFiles};
 use super::{ApplyError, HostAction, HostSource, Step};
 #[cfg(test)]
-pub(super) use written::Prepared;
+pub(super) use prepared::Prepared;
 pub(super) use written::{Written, run_all};
 
 struct Writer<'a, S> {
