@@ -35,8 +35,30 @@ struct Writer<'a, S> {
     links: HashMap<Vec<u8>, LinkedFile>,
     /// The filesystems whose new files are synced together.
     syncing: Syncing,
+    /// The directory of the last new file: that of the next one is mostly the same.
+    nearest: Option<Nearest>,
     /// The new files that have no place yet.
     unfinished: UnfinishedFiles<'a>,
+}
+
+/// The open directory in which the new files of a directory wait for their places.
+struct Nearest {
+    /// Path of the directory that they are to be in.
+    above: Vec<u8>,
+    /// Length of the path of the open one, which is the same or the nearest above it, in bytes.
+    length: usize,
+    open: OwnedFd,
+}
+
+impl Nearest {
+    fn open(directory: &HostDirectory, above: &[u8]) -> Result<Self, ApplyError> {
+        let (open, nearest) = directory.open_nearest(above)?;
+        Ok(Self {
+            above: above.to_vec(),
+            length: nearest.len(),
+            open,
+        })
+    }
 }
 
 /// The files of a plan that steps may make another name of.
@@ -82,18 +104,23 @@ impl<S: HostSource> Writer<'_, S> {
             return Ok(());
         }
         let above = split(&step.path).0;
-        let (parent, nearest) = self.directory.open_nearest(above)?;
-        if nearest == above {
-            self.check_file(&parent, step)?;
+        let nearest = match self.nearest.take() {
+            Some(nearest) if nearest.above == above => nearest,
+            _ => Nearest::open(self.directory, above)?,
+        };
+        if nearest.length == above.len() {
+            self.check_file(&nearest.open, step)?;
         }
         let source = NewFile {
             side: self.side,
             inode: self.side.tree().inode(id),
             text: step.text.as_deref(),
         };
-        let made = Unfinished::make(&parent, &source, &mut self.syncing);
+        let made = Unfinished::make(&nearest.open, &source, &mut self.syncing);
         let made = made.map_err(|failure| self.failed(step, failure))?;
-        self.unfinished.add(&step.path, nearest, made);
+        let waits_in = above.get(..nearest.length).unwrap_or_default();
+        self.unfinished.add(&step.path, waits_in, made);
+        self.nearest = Some(nearest);
         Ok(())
     }
 

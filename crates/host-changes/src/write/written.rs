@@ -85,6 +85,7 @@ impl<'a, S: HostSource> Written<'a, S> {
             compared: HashMap::new(),
             links: HashMap::new(),
             syncing: Syncing::of(plan.steps.len()),
+            nearest: None,
             unfinished: UnfinishedFiles::new(directory),
         };
         for step in plan.steps.iter().filter(|step| step.hard_link.is_none()) {
