@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::comparison::Comparison;
+use super::finding::Finding;
 use super::host_directory::{Found, HostDirectory, split};
 use super::host_file::{HostFile, HostState};
 use super::path::relative;
@@ -204,14 +205,14 @@ impl<S: HostSource> Writer<'_, S> {
 
     /// Checks that the host's file of a step is as it was when the step was planned. Directories are not
     /// compared: new files under other names are in them.
-    fn check_unchanged(&self, step: &Step) -> Result<(), ApplyError> {
+    fn check_unchanged(&self, step: &Step, finding: &mut Finding<'_>) -> Result<(), ApplyError> {
         let is_directory = |id| self.side.tree().directory(id).is_some();
         let is_attributes = step.action == HostAction::ChangeAttributes;
         if is_attributes && step.new.is_some_and(is_directory) {
             return Ok(());
         }
         let is_added = step.action == HostAction::Add;
-        match (self.directory.find(&step.path)?, step.host) {
+        match (finding.find(&step.path)?, step.host) {
             (Found::Present(host), Some(planned)) if host.state() != planned => {
                 Err(self.changed(&step.path))
             }

@@ -8,6 +8,7 @@ use super::{Linkable, Writer};
 use crate::comparison::Comparison;
 #[cfg(test)]
 use crate::error::LeftFile;
+use crate::finding::Finding;
 use crate::host_directory::HostDirectory;
 use crate::path::trimmed;
 use crate::plan::Plan;
@@ -121,8 +122,9 @@ impl<'a, S: HostSource> Written<'a, S> {
 
     /// Checks that the files of the host are as they were when the steps were planned.
     pub(crate) fn check_unchanged(&self) -> Result<(), ApplyError> {
+        let mut finding = Finding::new(self.writer.directory);
         for step in &self.plan.steps {
-            self.writer.check_unchanged(step)?;
+            self.writer.check_unchanged(step, &mut finding)?;
         }
         Ok(())
     }
