@@ -5,6 +5,7 @@
 
 mod bench_boot;
 mod demo;
+mod documented;
 mod figures;
 mod fuzz;
 mod layers;

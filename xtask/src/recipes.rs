@@ -6,7 +6,8 @@ use clap::{ArgMatches, Command};
 use test_fixtures::{build, images, kernel, tools};
 
 use crate::{
-    bench_boot, demo, figures, fuzz, layers, lint, nightly, programs, sdk, system_tests, test,
+    bench_boot, demo, documented, figures, fuzz, layers, lint, nightly, programs, sdk,
+    system_tests, test,
 };
 
 /// A recipe: its command line and its function.
@@ -93,6 +94,10 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         command: || recipe("nightly", "Run every check that is too long for .ci/run"),
         run: |_| done(nightly::run()),
+    },
+    Recipe {
+        command: documented::command,
+        run: |arguments| done(documented::run(arguments)),
     },
     Recipe {
         command: bench_boot::command,
