@@ -1,0 +1,130 @@
+"""Whole evaluations with a model that is a list of answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from inspect_ai import Task, eval, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import includes
+from inspect_ai.solver import generate, use_tools
+from inspect_ai.tool import bash
+from msb import Msb
+
+from conftest import IMAGE, left
+
+pytestmark = pytest.mark.machine
+
+SAMPLES = 20
+CONFIG = f"image: {IMAGE}\nmemory: 256M\ncpus: 1\n"
+
+
+def answers(number: int) -> list[ModelOutput]:
+    """Returns the answers for samples, each of which writes a number where no other sample may see it."""
+    command = "test ! -e /root/mine && echo $RANDOM > /root/mine && cat /etc/hostname"
+    call = ModelOutput.for_tool_call("mockllm/model", "bash", {"cmd": command})
+    done = ModelOutput.from_content("mockllm/model", "done")
+    for output in (call, done):
+        # Without it the model counts tokens, with a table that it fetches.
+        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return [call, done] * number
+
+
+@task
+def numbered() -> Task:
+    samples = [Sample(input=f"sample {number}", target="done") for number in range(SAMPLES)]
+    return Task(
+        dataset=samples,
+        solver=[use_tools(bash(timeout=60)), generate()],
+        scorer=includes(),
+        sandbox=("msb", "msb.yaml"),
+    )
+
+
+def test_twenty_samples_have_twenty_sandboxes(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("msb.yaml").write_text(CONFIG)
+    model = get_model("mockllm/model", custom_outputs=answers(SAMPLES))
+    evaluated = numbered()
+    evaluated.sandbox = evaluated.sandbox.model_copy(update={"config": str(tmp_path / "msb.yaml")})
+    # One sample after the other: the model's answers have an order.
+    (log,) = eval(
+        evaluated, model=model, max_samples=1, display="none", log_dir=str(tmp_path / "logs")
+    )
+    assert log.status == "success", log.error
+    assert log.results.scores[0].metrics["accuracy"].value == 1.0
+    hosts = {
+        message.text
+        for sample in log.samples
+        for message in sample.messages
+        if message.role == "tool"
+    }
+    assert len(hosts) == SAMPLES, hosts
+    assert left() == []
+
+
+INTERRUPTED = """
+import asyncio
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.solver import solver
+from inspect_ai.util import sandbox
+
+
+@solver
+def waits():
+    async def solve(state, generate):
+        await sandbox().exec(["touch", "/begun"])
+        print("begun", flush=True)
+        await sandbox().exec(["sleep", "600"])
+        return state
+
+    return solve
+
+
+eval(
+    Task(dataset=[Sample(input="a"), Sample(input="b")], solver=waits(), sandbox=("msb", CONFIG)),
+    model="mockllm/model",
+    display="none",
+    log_dir=LOGS,
+)
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_evaluation_leaves_no_sandbox(home, tmp_path, ending):
+    config, logs = tmp_path / "msb.yaml", tmp_path / "logs"
+    config.write_text(CONFIG)
+    program = tmp_path / "interrupted.py"
+    program.write_text(f"CONFIG = {str(config)!r}\nLOGS = {str(logs)!r}\n{INTERRUPTED}")
+    running = subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env={**os.environ}
+    )
+    with running:
+        assert running.stdout is not None
+        lines = [line for line in (running.stdout.readline() for _ in range(2)) if line]
+        assert lines == ["begun\n"] * 2
+        running.send_signal(ending)
+        running.wait(timeout=120)
+    deadline = time.monotonic() + 60
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert left() == []
+
+
+def test_the_command_of_inspect_removes_kept_sandboxes(home):
+    with Msb() as client:
+        client.sandboxes.create(IMAGE, name="kept", labels={"inspect-msb": "1"})
+        client.sandboxes.create(IMAGE, name="another")
+    cleanup = [sys.executable, "-m", "inspect_ai", "sandbox", "cleanup", "msb"]
+    subprocess.run(cleanup, check=True, timeout=120)
+    assert left() == ["another"]
+    with Msb() as client:
+        client.sandboxes.get("another").remove()
