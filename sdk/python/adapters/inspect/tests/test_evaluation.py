@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from inspect_ai import Task, eval, task
 from inspect_ai.dataset import Sample
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import includes
 from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import bash
@@ -26,37 +24,38 @@ SAMPLES = 20
 CONFIG = f"image: {IMAGE}\nmemory: 256M\ncpus: 1\n"
 
 
-def answers(number: int) -> list[ModelOutput]:
-    """Returns the answers for samples, each of which writes a number where no other sample may see it."""
-    command = "test ! -e /root/mine && echo $RANDOM > /root/mine && cat /etc/hostname"
-    call = ModelOutput.for_tool_call("mockllm/model", "bash", {"cmd": command})
-    done = ModelOutput.from_content("mockllm/model", "done")
-    for output in (call, done):
-        # Without it the model counts tokens, with a table that it fetches.
-        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-    return [call, done] * number
+def answer(messages: list[ChatMessage], *_rest: object) -> ModelOutput:
+    """Returns the answer of the model: a command that no sample may find already run, and then the end."""
+    if messages[-1].role == "tool":
+        output = ModelOutput.from_content("mockllm/model", "done")
+    else:
+        command = "test ! -e /root/mine && touch /root/mine && cat /etc/hostname"
+        output = ModelOutput.for_tool_call("mockllm/model", "bash", {"cmd": command})
+    # Without it the model counts tokens, with a table that it fetches.
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
 
 
 @task
-def numbered() -> Task:
+def numbered(config: str) -> Task:
     samples = [Sample(input=f"sample {number}", target="done") for number in range(SAMPLES)]
     return Task(
         dataset=samples,
         solver=[use_tools(bash(timeout=60)), generate()],
         scorer=includes(),
-        sandbox=("msb", "msb.yaml"),
+        sandbox=("msb", config),
     )
 
 
-def test_twenty_samples_have_twenty_sandboxes(home, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("msb.yaml").write_text(CONFIG)
-    model = get_model("mockllm/model", custom_outputs=answers(SAMPLES))
-    evaluated = numbered()
-    evaluated.sandbox = evaluated.sandbox.model_copy(update={"config": str(tmp_path / "msb.yaml")})
-    # One sample after the other: the model's answers have an order.
+def test_twenty_samples_have_twenty_sandboxes(home, tmp_path):
+    config = tmp_path / "msb.yaml"
+    config.write_text(CONFIG)
     (log,) = eval(
-        evaluated, model=model, max_samples=1, display="none", log_dir=str(tmp_path / "logs")
+        numbered(str(config)),
+        model=get_model("mockllm/model", custom_outputs=answer),
+        max_samples=4,
+        display="none",
+        log_dir=str(tmp_path / "logs"),
     )
     assert log.status == "success", log.error
     assert log.results.scores[0].metrics["accuracy"].value == 1.0
@@ -104,9 +103,7 @@ def test_an_interrupted_evaluation_leaves_no_sandbox(home, tmp_path, ending):
     config.write_text(CONFIG)
     program = tmp_path / "interrupted.py"
     program.write_text(f"CONFIG = {str(config)!r}\nLOGS = {str(logs)!r}\n{INTERRUPTED}")
-    running = subprocess.Popen(
-        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env={**os.environ}
-    )
+    running = subprocess.Popen([sys.executable, str(program)], stdout=subprocess.PIPE, text=True)
     with running:
         assert running.stdout is not None
         lines = [line for line in (running.stdout.readline() for _ in range(2)) if line]
