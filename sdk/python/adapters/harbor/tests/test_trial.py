@@ -10,22 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from conftest import IMAGE, left
+from conftest import left
+from guide import blocks
 
 pytestmark = pytest.mark.machine
 
-TASK = f"""
+NAME = """
 schema_version = "1.1"
 
 [task]
 name = "msb/hello"
 
-[environment]
-docker_image = "{IMAGE}"
-cpus = 1
-memory_mb = 512
-workdir = "/app"
-network_mode = "no-network"
 """
 SOLUTION = "#!/bin/bash\necho 'Hello, world!' > hello.txt\n"
 TESTS = """#!/bin/bash
@@ -36,7 +31,7 @@ if [ "$(cat hello.txt)" = 'Hello, world!' ]; then echo 1; else echo 0; fi > /log
 def task(directory: Path) -> Path:
     """Writes the task, whose file `hello.txt` has to have a content."""
     files = {
-        "task.toml": TASK,
+        "task.toml": NAME + blocks("toml")[0],
         "instruction.md": "Write 'Hello, world!' to hello.txt.\n",
         "solution/solve.sh": SOLUTION,
         "tests/test.sh": TESTS,

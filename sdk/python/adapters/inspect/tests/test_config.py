@@ -9,6 +9,8 @@ import pytest
 from inspect_ai.util import ComposeConfig, SandboxEnvironmentSpec
 from msb import Network, Secret
 
+from conftest import ROOT
+from guide import blocks
 from inspect_msb import MsbConfig, MsbSandboxEnvironment
 from inspect_msb._config import DEFAULT_IMAGE, load
 
@@ -143,3 +145,16 @@ def test_inspect_finds_the_package_and_reads_configurations_of_logs():
     assert spec.config == MsbConfig(image="a")
     assert MsbSandboxEnvironment.config_files() == ["msb.yaml", "compose.yaml"]
     assert MsbSandboxEnvironment.default_concurrency() >= 1
+
+
+def test_the_configurations_of_the_guide_are_read(tmp_path):
+    configs = [load(written(tmp_path, "msb.yaml", text)) for text in blocks("yaml")]
+    assert [config.network for config in configs] == ["none", "listed"]
+    assert configs[1].secrets == {"GH_TOKEN": ["api.github.com"]}
+
+
+def test_the_guide_has_a_row_for_each_field():
+    text = (ROOT / "docs/guide/evaluation.md").read_text()
+    table = text.split("| Field of `msb.yaml`")[1].split("###")[0]
+    missing = [name for name in MsbConfig.model_fields if f"`{name}`" not in table]
+    assert missing == []

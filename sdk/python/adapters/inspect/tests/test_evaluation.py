@@ -17,6 +17,7 @@ from inspect_ai.tool import bash
 from msb import Msb
 
 from conftest import IMAGE, left
+from guide import blocks
 
 pytestmark = pytest.mark.machine
 
@@ -24,16 +25,18 @@ SAMPLES = 20
 CONFIG = f"image: {IMAGE}\nmemory: 256M\ncpus: 1\n"
 
 
+def with_usage(output: ModelOutput) -> ModelOutput:
+    """Sets the usage: without it the model counts tokens, with a table that it fetches."""
+    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+    return output
+
+
 def answer(messages: list[ChatMessage], *_rest: object) -> ModelOutput:
     """Returns the answer of the model: a command that no sample may find already run, and then the end."""
     if messages[-1].role == "tool":
-        output = ModelOutput.from_content("mockllm/model", "done")
-    else:
-        command = "test ! -e /root/mine && touch /root/mine && cat /etc/hostname"
-        output = ModelOutput.for_tool_call("mockllm/model", "bash", {"cmd": command})
-    # Without it the model counts tokens, with a table that it fetches.
-    output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
-    return output
+        return with_usage(ModelOutput.from_content("mockllm/model", "done"))
+    command = "test ! -e /root/mine && touch /root/mine && cat /etc/hostname"
+    return with_usage(ModelOutput.for_tool_call("mockllm/model", "bash", {"cmd": command}))
 
 
 @task
@@ -66,6 +69,28 @@ def test_twenty_samples_have_twenty_sandboxes(home, tmp_path):
         if message.role == "tool"
     }
     assert len(hosts) == SAMPLES, hosts
+    assert left() == []
+
+
+def test_the_task_of_the_guide_runs(home, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "release.py").write_text(blocks("python")[0])
+    (tmp_path / "msb.yaml").write_text(blocks("yaml")[0])
+
+    def version(messages: list[ChatMessage], *_rest: object) -> ModelOutput:
+        if messages[-1].role == "tool":
+            return with_usage(ModelOutput.from_content("mockllm/model", messages[-1].text))
+        call = {"cmd": "python3 --version"}
+        return with_usage(ModelOutput.for_tool_call("mockllm/model", "bash", call))
+
+    (log,) = eval(
+        "release.py",
+        model=get_model("mockllm/model", custom_outputs=version),
+        display="none",
+        log_dir=str(tmp_path / "logs"),
+    )
+    assert log.status == "success", log.error
+    assert log.results.scores[0].metrics["accuracy"].value == 1.0
     assert left() == []
 
 
