@@ -7,7 +7,7 @@ from harbor.environments.factory import EnvironmentFactory
 from harbor.models.task.config import NetworkMode
 from msb import Network, Secret
 
-from conftest import IMAGE
+from support import IMAGE
 from trials import environment
 
 

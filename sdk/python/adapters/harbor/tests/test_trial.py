@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import left
-from guide import blocks
+from support import blocks, left
 
 pytestmark = pytest.mark.machine
 

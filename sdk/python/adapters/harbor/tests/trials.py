@@ -8,8 +8,8 @@ from typing import Any
 from harbor.models.task.config import EnvironmentConfig, NetworkMode, NetworkPolicy
 from harbor.models.trial.paths import TrialPaths
 
-from conftest import IMAGE
 from harbor_msb import MsbEnvironment
+from support import IMAGE
 
 
 def environment(

@@ -9,10 +9,9 @@ import pytest
 from inspect_ai.util import ComposeConfig, SandboxEnvironmentSpec
 from msb import Network, Secret
 
-from conftest import ROOT
-from guide import blocks
 from inspect_msb import MsbConfig, MsbSandboxEnvironment
 from inspect_msb._config import DEFAULT_IMAGE, load
+from support import GUIDE, blocks
 
 
 def written(directory: Path, name: str, text: str) -> str:
@@ -154,7 +153,7 @@ def test_the_configurations_of_the_guide_are_read(tmp_path):
 
 
 def test_the_guide_has_a_row_for_each_field():
-    text = (ROOT / "docs/guide/evaluation.md").read_text()
+    text = GUIDE.read_text()
     table = text.split("| Field of `msb.yaml`")[1].split("###")[0]
     missing = [name for name in MsbConfig.model_fields if f"`{name}`" not in table]
     assert missing == []

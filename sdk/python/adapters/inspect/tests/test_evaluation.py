@@ -16,8 +16,7 @@ from inspect_ai.solver import generate, use_tools
 from inspect_ai.tool import bash
 from msb import Msb
 
-from conftest import IMAGE, left
-from guide import blocks
+from support import IMAGE, blocks, left
 
 pytestmark = pytest.mark.machine
 

@@ -10,8 +10,8 @@ from inspect_ai.util import OutputLimitExceededError, SandboxEnvironment, Sandbo
 from inspect_ai.util._sandbox.limits import override_max_exec_output_size
 from inspect_ai.util._sandbox.self_check import *  # noqa: F403
 
-from conftest import IMAGE
 from inspect_msb import MsbConfig, MsbSandboxEnvironment
+from support import IMAGE
 
 pytestmark = pytest.mark.machine
 
