@@ -39,8 +39,8 @@ fn check(name: &str, wheels: &[PathBuf], image: &Path) -> Result<()> {
     shown(pip.args(wheels).arg(&source))?;
     step(&format!("{name}: formats and types"));
     for (tool, arguments) in [
-        ("ruff", &["check"][..]),
-        ("ruff", &["format", "--check"]),
+        ("ruff", &["check", ".", "../tests"][..]),
+        ("ruff", &["format", "--check", ".", "../tests"]),
         ("mypy", &[]),
     ] {
         let mut tool = Command::new(programs.join(tool));
