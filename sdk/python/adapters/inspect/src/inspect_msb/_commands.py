@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from inspect_ai.util import (
-    OutputLimitExceededError,
-    SandboxEnvironmentLimits,
-    SandboxUnavailableError,
-)
+from inspect_ai.util import OutputLimitExceededError, SandboxUnavailableError
 from msb import (
     AsyncSandbox,
     CommandNotFound,
@@ -24,32 +21,44 @@ from msb import (
 )
 
 
+class Limit(NamedTuple):
+    """The limit of each stream of a command's output."""
+
+    bytes: int
+    text: str
+    """The limit as messages have it, such as `10 MiB`."""
+
+    def error(self, stdout: bytes) -> OutputLimitExceededError:
+        """Returns the error of a command that printed more."""
+        return OutputLimitExceededError(self.text, stdout[: self.bytes].decode("utf-8", "replace"))
+
+
 async def run(
     sandbox: AsyncSandbox,
     argv: Sequence[str],
     *,
-    limit: int,
+    limit: Limit,
     input: str | bytes | None = None,
     cwd: str | None = None,
     env: Mapping[str, str] | None = None,
     user: str | None = None,
     timeout: int | None = None,
 ) -> Output:
-    """Runs a command that prints at most `limit` bytes on each stream.
+    """Runs a command and collects its output.
 
     Raises `TimeoutError`, `PermissionError`, `OutputLimitExceededError` and `SandboxUnavailableError`. A command or a
     user that does not exist is a result, as a shell has it.
     """
     try:
-        return await sandbox.exec(
+        output = await sandbox.exec(
             argv,
             stdin=input,
             cwd=cwd,
             env=env,
             user=user,
             timeout=timeout,
-            # Of both streams together; the caller looks at each.
-            max_output=2 * limit,
+            # Of both streams together.
+            max_output=2 * limit.bytes,
         )
     except CommandTimeout as error:
         late = TimeoutError(f"the command timed out after {timeout} seconds")
@@ -57,10 +66,7 @@ async def run(
         late.truncated_output = (error.stdout + error.stderr).decode("utf-8", "replace")  # type: ignore[attr-defined]
         raise late from error
     except OutputLimit as error:
-        raise OutputLimitExceededError(
-            SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR,
-            error.stdout[:limit].decode("utf-8", "replace"),
-        ) from error
+        raise limit.error(error.stdout) from error
     except NotExecutable as error:
         raise PermissionError(str(error)) from error
     except CommandNotFound as error:
@@ -69,3 +75,6 @@ async def run(
         return Output(126, stderr=f"{error.message}\n".encode())
     except (NotRunning, SandboxEnded, SandboxNotFound, SandboxPaused) as error:
         raise SandboxUnavailableError(str(error)) from error
+    if max(len(output.stdout), len(output.stderr)) > limit.bytes:
+        raise limit.error(output.stdout)
+    return output

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Union, overload
 
 from inspect_ai.util import (
     ExecResult,
-    OutputLimitExceededError,
     SandboxConnection,
     SandboxEnvironment,
     SandboxEnvironmentConfigType,
@@ -23,7 +22,7 @@ from typing_extensions import override
 
 from . import _config, _files
 from ._bases import LABEL, Bases
-from ._commands import run
+from ._commands import Limit, run
 from ._config import MsbConfig
 
 logger = logging.getLogger(__name__)
@@ -61,22 +60,17 @@ class MsbSandboxEnvironment(SandboxEnvironment):
         concurrency: bool = True,
     ) -> ExecResult[str]:
         """Runs a command. Its timeout kills it with everything that it started, and it is not tried again."""
-        limit = SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE
+        limits = SandboxEnvironmentLimits
         output = await run(
             self._sandbox,
             cmd,
-            limit=limit,
+            limit=Limit(limits.MAX_EXEC_OUTPUT_SIZE, limits.MAX_EXEC_OUTPUT_SIZE_STR),
             input=input,
             cwd=self._path(cwd) if cwd else None,
             env=env,
             user=user,
             timeout=timeout,
         )
-        if max(len(output.stdout), len(output.stderr)) > limit:
-            raise OutputLimitExceededError(
-                SandboxEnvironmentLimits.MAX_EXEC_OUTPUT_SIZE_STR,
-                output.stdout[:limit].decode("utf-8", "replace"),
-            )
         return ExecResult(output.is_success, output.exit_code, output.text, output.error_text)
 
     @override

@@ -10,10 +10,10 @@ import errno
 import os
 import posixpath
 
-from inspect_ai.util import OutputLimitExceededError, SandboxEnvironmentLimits
+from inspect_ai.util import SandboxEnvironmentLimits
 from msb import AsyncSandbox, Output
 
-from ._commands import run
+from ._commands import Limit, run
 
 #: An exit code is this and the number of the error: shells and `cat` have lower ones.
 _BASE = 64
@@ -32,6 +32,8 @@ exec cat > "$1"
 """
 #: Programs of the image's system, not those that its users may have put before them.
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+#: The limit of what a write prints, which is an error.
+_MESSAGE_LIMIT = Limit(1 << 16, "64 KiB")
 #: Seconds for one file.
 _TIMEOUT_S = 600
 
@@ -41,40 +43,33 @@ async def read(sandbox: AsyncSandbox, path: str) -> bytes:
 
     Raises `FileNotFoundError`, `IsADirectoryError`, `PermissionError` and `OutputLimitExceededError`.
     """
-    limit = SandboxEnvironmentLimits.MAX_READ_FILE_SIZE
-    output = await _command(sandbox, _READ, [path], limit=limit)
-    if len(output.stdout) > limit:
-        raise OutputLimitExceededError(SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None)
-    return output.stdout
+    limits = SandboxEnvironmentLimits
+    limit = Limit(limits.MAX_READ_FILE_SIZE, limits.MAX_READ_FILE_SIZE_STR)
+    return (await _command(sandbox, _READ, [path], limit)).stdout
 
 
 async def write(sandbox: AsyncSandbox, path: str, contents: str | bytes) -> None:
     """Writes a file, and makes the directories above it. Raises `IsADirectoryError` and `PermissionError`."""
     arguments = [path, posixpath.dirname(path)]
-    await _command(sandbox, _WRITE, arguments, input=contents, limit=1 << 16)
+    await _command(sandbox, _WRITE, arguments, _MESSAGE_LIMIT, input=contents)
 
 
 async def _command(
     sandbox: AsyncSandbox,
     text: str,
     arguments: list[str],
+    limit: Limit,
     *,
-    limit: int,
     input: str | bytes | None = None,
 ) -> Output:
-    try:
-        output = await run(
-            sandbox,
-            ["/bin/sh", "-c", text, "sh", *arguments],
-            limit=limit,
-            input=input,
-            env=_ENVIRONMENT,
-            timeout=_TIMEOUT_S,
-        )
-    except OutputLimitExceededError:
-        raise OutputLimitExceededError(
-            SandboxEnvironmentLimits.MAX_READ_FILE_SIZE_STR, None
-        ) from None
+    output = await run(
+        sandbox,
+        ["/bin/sh", "-c", text, "sh", *arguments],
+        limit=limit,
+        input=input,
+        env=_ENVIRONMENT,
+        timeout=_TIMEOUT_S,
+    )
     if not output.is_success:
         code = output.exit_code - _BASE
         if code in (errno.EISDIR, errno.EACCES, errno.ENOENT):
