@@ -24,13 +24,15 @@ from msb import (
 class Limit(NamedTuple):
     """The limit of each stream of a command's output."""
 
-    bytes: int
+    size_bytes: int
     text: str
     """The limit as messages have it, such as `10 MiB`."""
 
     def error(self, stdout: bytes) -> OutputLimitExceededError:
         """Returns the error of a command that printed more."""
-        return OutputLimitExceededError(self.text, stdout[: self.bytes].decode("utf-8", "replace"))
+        return OutputLimitExceededError(
+            self.text, stdout[: self.size_bytes].decode("utf-8", "replace")
+        )
 
 
 async def run(
@@ -58,7 +60,7 @@ async def run(
             user=user,
             timeout=timeout,
             # Of both streams together.
-            max_output=2 * limit.bytes,
+            max_output=2 * limit.size_bytes,
         )
     except CommandTimeout as error:
         late = TimeoutError(f"the command timed out after {timeout} seconds")
@@ -75,6 +77,6 @@ async def run(
         return Output(126, stderr=f"{error.message}\n".encode())
     except (NotRunning, SandboxEnded, SandboxNotFound, SandboxPaused) as error:
         raise SandboxUnavailableError(str(error)) from error
-    if max(len(output.stdout), len(output.stderr)) > limit.bytes:
+    if max(len(output.stdout), len(output.stderr)) > limit.size_bytes:
         raise limit.error(output.stdout)
     return output
