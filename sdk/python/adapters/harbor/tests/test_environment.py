@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harbor.models.task.config import NetworkMode
-from msb import Msb
+from msb import AsyncMsb
 
 from harbor_msb import MsbEnvironment
 from support import left
@@ -114,15 +114,15 @@ async def test_an_allowlist_allows_its_addresses_and_nothing_else(
 
 
 async def test_a_kept_sandbox_goes_on_and_the_environments_files_are_in_it(home, tmp_path):
-    made = environment(tmp_path, config={"workdir": "/work"})
+    made = environment(tmp_path, session="kept__1__env", config={"workdir": "/work"})
     (tmp_path / "environment/data.txt").write_text("data\n")
     await made.start(force_build=False)
     await made.stop(delete=False)
-    with Msb() as client:
-        (info,) = client.sandboxes.list(labels={"harbor-msb": "hello__1__env"})
-        kept = client.sandboxes.get(info.name)
-        assert kept.files.read_text("/work/data.txt") == "data\n"
-        kept.remove(force=True)
+    async with AsyncMsb() as client:
+        (info,) = await client.sandboxes.list(labels={"harbor-msb": "kept__1__env"})
+        kept = await client.sandboxes.get(info.name)
+        assert await kept.files.read_text("/work/data.txt") == "data\n"
+        await kept.remove(force=True)
 
 
 def test_nothing_is_left(home, started):

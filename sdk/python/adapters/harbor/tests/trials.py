@@ -15,6 +15,7 @@ from support import IMAGE
 def environment(
     directory: Path,
     *,
+    session: str = "hello__1__env",
     mode: NetworkMode = NetworkMode.NO_NETWORK,
     hosts: list[str] | None = None,
     config: dict[str, Any] | None = None,
@@ -29,7 +30,7 @@ def environment(
     return MsbEnvironment(
         environment_dir=environment_dir,
         environment_name="hello",
-        session_id="hello__1__env",
+        session_id=session,
         trial_paths=paths,
         task_env_config=EnvironmentConfig.model_validate(task),
         network_policy=NetworkPolicy(network_mode=mode, allowed_hosts=hosts or []),

@@ -34,8 +34,8 @@ def answer(messages: list[ChatMessage], *_rest: object) -> ModelOutput:
     """Returns the answer of the model: a command that no sample may find already run, and then the end."""
     if messages[-1].role == "tool":
         return with_usage(ModelOutput.from_content("mockllm/model", "done"))
-    command = "test ! -e /root/mine && touch /root/mine && cat /etc/hostname"
-    return with_usage(ModelOutput.for_tool_call("mockllm/model", "bash", {"cmd": command}))
+    command = "test ! -e /root/mine && touch /root/mine && cat /proc/sys/kernel/hostname"
+    return with_usage(ModelOutput.for_tool_call("mockllm/model", "bash", {"command": command}))
 
 
 @task
@@ -79,7 +79,7 @@ def test_the_task_of_the_guide_runs(home, tmp_path, monkeypatch):
     def version(messages: list[ChatMessage], *_rest: object) -> ModelOutput:
         if messages[-1].role == "tool":
             return with_usage(ModelOutput.from_content("mockllm/model", messages[-1].text))
-        call = {"cmd": "python3 --version"}
+        call = {"command": "python3 --version"}
         return with_usage(ModelOutput.for_tool_call("mockllm/model", "bash", call))
 
     (log,) = eval(
