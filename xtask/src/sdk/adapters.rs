@@ -12,6 +12,12 @@ use super::{Build, python};
 
 /// The folders of the adapters in `sdk/python/adapters`.
 const ADAPTERS: [&str; 2] = ["inspect", "harbor"];
+/// The checks of an adapter's sources: tools and their arguments.
+const CHECKS: [(&str, &[&str]); 3] = [
+    ("ruff", &["check", ".", "../tests"]),
+    ("ruff", &["format", "--check", ".", "../tests"]),
+    ("mypy", &[]),
+];
 /// The versions of Python that both frameworks run on.
 const PYTHONS: [&str; 3] = ["3.12", "3.13", "3.14"];
 
@@ -38,11 +44,7 @@ fn check(name: &str, wheels: &[PathBuf], image: &Path) -> Result<()> {
     pip.args(["--no-build-isolation", "--force-reinstall"]);
     shown(pip.args(wheels).arg(&source))?;
     step(&format!("{name}: formats and types"));
-    for (tool, arguments) in [
-        ("ruff", &["check", ".", "../tests"][..]),
-        ("ruff", &["format", "--check", ".", "../tests"]),
-        ("mypy", &[]),
-    ] {
+    for (tool, arguments) in CHECKS {
         let mut tool = Command::new(programs.join(tool));
         shown(tool.args(arguments).current_dir(&source))?;
     }
