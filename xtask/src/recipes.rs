@@ -88,6 +88,10 @@ const RECIPES: &[Recipe] = &[
         run: |arguments| done(sdk::run(arguments)),
     },
     Recipe {
+        command: || recipe("adapters", "Test the SDK's adapters for evaluations"),
+        run: |_| done(sdk::adapters::run()),
+    },
+    Recipe {
         command: fuzz::command,
         run: |arguments| done(fuzz::run(arguments)),
     },
