@@ -5,7 +5,6 @@
 
 mod bench_boot;
 mod demo;
-mod documented;
 mod figures;
 mod fuzz;
 mod layers;

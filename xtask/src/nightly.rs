@@ -53,11 +53,6 @@ pub(crate) fn run() -> Result<()> {
     one_after_the_other("nightly", &LINES, |line| line, recipe)
 }
 
-/// Returns true if the line of a recipe, without `cargo xtask`, is one of nightly.
-pub(crate) fn has(line: &str) -> bool {
-    LINES.contains(&line)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,9 @@
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
 use test_fixtures::paths;
 
 /// The number for `N` in the line of a document.
@@ -79,8 +79,7 @@ fn remove_programs() -> Result<()> {
             for entry in entries {
                 let path = entry?.path();
                 if path.is_file() {
-                    fs::remove_file(&path)
-                        .with_context(|| format!("cannot remove {}", path.display()))?;
+                    fs::remove_file(&path)?;
                 }
             }
         }
