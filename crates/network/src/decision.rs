@@ -26,6 +26,8 @@ pub(crate) enum Reason<'a> {
     Resolver,
     /// QUIC would carry TLS past the network, which ends it at this destination.
     Quic,
+    /// The user was asked, and has answered.
+    Asked,
     /// No rule opens it.
     Never,
 }
@@ -69,6 +71,7 @@ impl fmt::Display for Reason<'_> {
             Self::Host => f.write_str("host"),
             Self::Resolver => f.write_str("other-resolver"),
             Self::Quic => f.write_str("quic-of-secret"),
+            Self::Asked => f.write_str("asked"),
             Self::Never => f.write_str("never"),
         }
     }

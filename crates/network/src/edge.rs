@@ -30,8 +30,8 @@ pub struct EdgeParts {
     pub control: Option<UnixListener>,
 }
 
-/// The edge, and the number of connections that it may serve.
-#[derive(Debug)]
+/// The edge, and the number of connections that it may serve. Clones share both.
+#[derive(Debug, Clone)]
 pub(crate) struct EdgeFlows {
     edge: Arc<Edge>,
     places: Arc<Semaphore>,
@@ -50,6 +50,10 @@ impl EdgeFlows {
             edge,
             places: Arc::new(Semaphore::new(EDGE_FLOWS_MAX)),
         }
+    }
+
+    pub(crate) fn edge(&self) -> Arc<Edge> {
+        Arc::clone(&self.edge)
     }
 
     /// Returns the right to another connection. `None` if there are too many.
@@ -76,6 +80,7 @@ impl EdgeFlow {
             record.end(FlowEnd::PeerReset);
             return;
         };
+        let record = record.of_requests();
         let events = record.tls_events();
         let end = self.join(guest, to, &record.traffic, &events).await;
         record.end(end);

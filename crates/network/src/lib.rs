@@ -12,7 +12,8 @@
 //! [`Settings`] say what the guest may connect to; `docs/network.md` gives the order in which its
 //! rules decide. Connections to the hosts of secrets, and of HTTPS requests that are allowed, go
 //! through [`msb_tls_edge`], which ends their TLS; the values of secrets arrive on a socket of their
-//! own. A network without [`EdgeParts`] does nothing of this. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
+//! own. A network without [`EdgeParts`] does nothing of this. The supervisor, with which a network is connected by a
+//! stream, changes the rules while it runs, and is asked about what they deny. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
 //!
 //! **Limits.** Connections, flows, DNS queries and every queue are bounded. A side that does not
 //! read stops the other: nothing is kept for it beyond its TCP buffers. Only IPv4, TCP and UDP are
@@ -20,6 +21,9 @@
 
 #![warn(clippy::as_conversions)]
 
+mod allowed_once;
+mod asked_flow;
+mod asks;
 mod budget;
 mod buffers;
 mod control;
@@ -29,6 +33,7 @@ mod decision;
 mod edge;
 mod flows;
 mod frames;
+mod gate;
 mod learned;
 mod limits;
 mod link;
@@ -39,6 +44,7 @@ mod network;
 mod opening;
 mod own_address;
 mod packet;
+mod permit;
 mod policy;
 mod port;
 mod ports;
@@ -50,10 +56,16 @@ mod recorded_flow;
 mod recorder;
 mod refusals;
 mod replies;
+mod resolutions;
 mod resolved;
 mod resolvers;
+mod revocation;
 mod rule;
+mod rules;
+mod rules_record;
 mod settings;
+mod supervisor;
+mod supervisor_messages;
 mod switch;
 mod tcp;
 mod tls_events;
@@ -75,5 +87,10 @@ pub use ports::{InvalidPorts, Ports};
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
+pub use rules::{InvalidRules, NetworkRules, RULES_MAX};
+pub use rules_record::NetworkRulesChange;
 pub use settings::{DefaultPolicy, Settings};
+pub use supervisor_messages::{
+    FromNetwork, MESSAGE_MAX_BYTES, ToNetwork, Told, message_line, message_of_line,
+};
 pub use tls_record::NetworkTls;

@@ -11,17 +11,21 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::asks::Asks;
 use crate::control::serve_control;
 use crate::edge::{EdgeFlows, EdgeParts};
 use crate::frames::{FrameReader, write_frames};
+use crate::gate::Gate;
 use crate::limits::{
-    CONTROL_CLIENTS_MAX, GUEST_QUEUE_FRAMES, QUESTIONS_MAX, TCP_FLOWS_MAX, UDP_FLOWS_MAX,
+    CONTROL_CLIENTS_MAX, GUEST_QUEUE_FRAMES, QUESTIONS_MAX, SUPERVISOR_QUEUE, TCP_FLOWS_MAX,
+    UDP_FLOWS_MAX,
 };
 use crate::names::NameService;
 use crate::policy::Policy;
 use crate::published::{Listener, PublishError, listen, take_arrivals};
 use crate::recorder::Recorder;
 use crate::resolvers::Resolvers;
+use crate::supervisor::Supervised;
 use crate::switch::Switch;
 use crate::{Publish, Settings};
 
@@ -32,7 +36,7 @@ pub const READY: [u8; 4] = *b"net\n";
 const ARRIVALS_WAITING_MAX: usize = 16;
 
 /// Descriptors that are neither listeners nor flows: of the event loop, the frame socket, the log,
-/// and files that are read for a moment.
+/// the supervisor, and files that are read for a moment.
 const DESCRIPTORS_BESIDE: usize = 32;
 
 /// An error that ends a guest's network.
@@ -65,6 +69,8 @@ pub struct Network {
     edge: Option<EdgeParts>,
     /// The user that may use the control socket.
     owner: Uid,
+    /// The supervisor, which changes rules and answers questions; `None` if there is none.
+    supervisor: Option<StdUnixStream>,
 }
 
 impl Network {
@@ -89,7 +95,16 @@ impl Network {
             resolvers: Resolvers::new(settings.resolvers.clone()),
             edge,
             owner: geteuid(),
+            supervisor: None,
         })
+    }
+
+    /// Adds the supervisor at the other end of a stream: its rules are followed, and it is asked. Both sides send
+    /// lines, which are [`FromNetwork`](crate::FromNetwork) and [`ToNetwork`](crate::ToNetwork).
+    #[must_use]
+    pub fn with_supervisor(mut self, stream: StdUnixStream) -> Self {
+        self.supervisor = Some(stream);
+        self
     }
 
     /// Returns the published ports, each with the host port that it listens on: the host chooses
@@ -133,6 +148,7 @@ impl Network {
             resolvers,
             edge,
             owner,
+            supervisor,
         } = self;
         let flags = fcntl_getfl(&reports);
         let flags = flags.and_then(|flags| fcntl_setfl(&reports, flags | OFlags::NONBLOCK));
@@ -144,11 +160,26 @@ impl Network {
                 .map_err(io_error("use the frame socket"))?;
             let socket = UnixStream::from_std(socket).map_err(io_error("use the frame socket"))?;
             let edge = edge.map(|edge| start_edge(edge, owner)).transpose()?;
-            let policy = Arc::new(Policy::new(&settings));
-            let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+            let (messages, sent) = mpsc::channel(SUPERVISOR_QUEUE);
+            let asks = Asks::new(supervisor.is_some().then(|| messages.clone()));
+            let gate = Gate::new(Policy::new(&settings), asks.clone());
+            if let Some(stream) = supervisor {
+                let supervised = Supervised {
+                    gate: gate.clone(),
+                    asks,
+                    recorder: recorder.clone(),
+                    edge: edge.as_ref().map(EdgeFlows::edge),
+                };
+                let stream = stream
+                    .set_nonblocking(true)
+                    .and_then(|()| UnixStream::from_std(stream));
+                let stream = stream.map_err(io_error("connect with the supervisor"))?;
+                tokio::spawn(supervised.follow(stream, messages, sent));
+            }
+            let names = NameService::new(gate.clone(), resolvers, recorder.clone());
             let names = Arc::new(names);
             let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
-            let switch = Switch::new(policy, names, edge, to_guest, recorder.clone());
+            let switch = Switch::new(gate, names, edge, to_guest, recorder.clone());
             tokio::spawn(recorder.clone().report_changes());
             switch_frames(socket, switch, frames, listeners).await
         });

@@ -53,6 +53,12 @@ impl Opening {
         send(&self.wire.to_guest, frame).await;
     }
 
+    /// Refuses the connection, because the rules deny it.
+    pub(crate) async fn refuse(self) {
+        let frame = replies::unreachable(self.syn.packet(), replies::DENIED);
+        send(&self.wire.to_guest, frame).await;
+    }
+
     /// Establishes the guest's connection. `None` if its first segment cannot be taken.
     pub(crate) fn accept(mut self, buffers: Buffers) -> Option<TcpFlow> {
         self.wire.from_guest.push_back(self.syn);

@@ -16,7 +16,6 @@ use hickory_proto::rr::RecordType;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::Protocol;
 use crate::decision::{Decision, Reason};
 use crate::log_record::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
@@ -24,8 +23,10 @@ use crate::log_record::{
 };
 use crate::name::DomainName;
 use crate::refusals::Refused;
+use crate::rules_record::NetworkRulesChange;
 use crate::tls_record::NetworkTls;
 use crate::window::{SPAN, Window};
+use crate::{NetworkRules, Protocol};
 use state::{Key, State};
 
 /// The longest name in a record, in bytes. One with bytes that are not printable is longer in text than on the wire.
@@ -81,6 +82,14 @@ impl Recorder {
     /// Records an event of a flow's TLS.
     pub(crate) fn add_tls(&self, tls: NetworkTls) {
         self.change(|state| state.add_tls(tls));
+    }
+
+    /// Records that the rules have changed.
+    pub(crate) fn change_rules(&self, before: &NetworkRules, after: &NetworkRules) {
+        let change = NetworkRulesChange::between(before, after);
+        self.change(|state| {
+            state.add(NetworkEvent::Rules(change), 1);
+        });
     }
 
     /// Counts bytes of a flow.

@@ -27,6 +27,9 @@ pub struct Settings {
     /// hosts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<HttpsDestination>,
+    /// True if the user is asked about destinations that no rule denies and the default does.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
 }
 
 impl Settings {

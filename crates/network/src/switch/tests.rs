@@ -8,6 +8,8 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::Settings;
+use crate::asks::Asks;
+use crate::policy::Policy;
 use crate::resolvers::Resolvers;
 
 fn question() -> Vec<u8> {
@@ -19,12 +21,12 @@ fn question() -> Vec<u8> {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_do_not_gather() {
-    let policy = Arc::new(Policy::new(&Settings::default()));
+    let gate = Gate::new(Policy::new(&Settings::default()), Asks::new(None));
     let recorder = Recorder::new(File::options().write(true).open("/dev/null").unwrap());
     let resolvers = Resolvers::new(Vec::new());
-    let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+    let names = NameService::new(gate.clone(), resolvers, recorder.clone());
     let (to_guest, mut frames) = mpsc::channel(1);
-    let mut switch = Switch::new(policy, Arc::new(names), None, to_guest, recorder);
+    let mut switch = Switch::new(gate, Arc::new(names), None, to_guest, recorder);
     let key = FlowKey {
         guest_port: 5300,
         remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),
