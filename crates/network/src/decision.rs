@@ -65,8 +65,7 @@ impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => rule.fmt(f),
-            Self::Default(DefaultPolicy::Outbound) => f.write_str("outbound"),
-            Self::Default(DefaultPolicy::Listed) => f.write_str("listed"),
+            Self::Default(reach) => reach.fmt(f),
             Self::Range(range) => range.fmt(f),
             Self::Host => f.write_str("host"),
             Self::Resolver => f.write_str("other-resolver"),

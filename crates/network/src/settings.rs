@@ -1,3 +1,4 @@
+use std::fmt;
 use std::net::SocketAddr;
 
 use msb_secrets::{HttpsDestination, Secret};
@@ -56,4 +57,13 @@ pub enum DefaultPolicy {
     Outbound,
     /// No address: only rules allow destinations.
     Listed,
+}
+
+impl fmt::Display for DefaultPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Outbound => "outbound",
+            Self::Listed => "listed",
+        })
+    }
 }

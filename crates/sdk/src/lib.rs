@@ -51,6 +51,7 @@ mod mount;
 mod names;
 mod network;
 mod network_log;
+mod network_rules;
 mod operation;
 mod program;
 mod questions;
@@ -108,6 +109,7 @@ pub use jobs::{Job, JobInfo, Jobs};
 pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
+pub use msb_sandbox_network::{NetworkChange, NetworkPolicy};
 pub use msb_sandbox_secrets::{NewValue, SecretInfo};
 pub use msb_secrets::{
     HttpsDestination, InvalidDestination, InvalidName as InvalidSecretName, InvalidSecret,
@@ -118,8 +120,9 @@ pub use names::Names;
 pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
 pub use network_log::{
     EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
-    NetworkLog, NetworkQuery, NetworkRecord, NetworkTls, Verdict,
+    NetworkLog, NetworkQuery, NetworkRecord, NetworkRulesChange, NetworkTls, Verdict,
 };
+pub use network_rules::SandboxNetwork;
 pub use operation::Operation;
 pub use questions::{Allowed, Answering, Question, QuestionAnswer, QuestionEvent, Questions};
 pub use sandboxes::{

@@ -1,8 +1,8 @@
 use std::net::{IpAddr, SocketAddr};
 
-use msb_runtime::network::{DefaultPolicy, Publish, Rule, Settings};
+use msb_runtime::network::{DefaultPolicy, NetworkRules, Publish, Settings};
 pub use msb_runtime::network::{Host, InvalidPort, Port, Protocol as TransportProtocol};
-use msb_secrets::{HttpsDestination, Secret};
+use msb_secrets::Secret;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Error;
@@ -11,8 +11,6 @@ use crate::Error;
 const PUBLISHED_MAX: usize = 1024;
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
-/// The beginning of a rule for requests.
-const HTTPS: &str = "https://";
 
 /// The destinations that a sandbox reaches.
 ///
@@ -35,6 +33,8 @@ pub struct Network {
     pub deny: Vec<String>,
     /// Resolvers to ask instead of the host's, as `IP` or `IP:PORT`.
     pub dns: Vec<String>,
+    /// True to ask about destinations that no rule denies and the mode does: see [`Sandbox::on_ask`](crate::Sandbox::on_ask).
+    pub ask: bool,
 }
 
 /// The destinations that a sandbox reaches without a rule.
@@ -97,6 +97,13 @@ impl Network {
         self
     }
 
+    /// Asks about destinations that no rule denies and the mode does.
+    #[must_use]
+    pub const fn ask(mut self) -> Self {
+        self.ask = true;
+        self
+    }
+
     /// Returns the settings for an image that exposes these ports, all of which are published with
     /// `publish_all`, and for these secrets. `None` if the sandbox has no network.
     pub(crate) fn settings(
@@ -106,13 +113,9 @@ impl Network {
         exposed_ports: &[String],
         secrets: &[Secret],
     ) -> Result<Option<Settings>, Error> {
-        let reach = match self.mode {
-            NetworkMode::Outbound => DefaultPolicy::Outbound,
-            NetworkMode::Listed => DefaultPolicy::Listed,
-            NetworkMode::None => return self.nothing(ports, publish_all, secrets),
-        };
-        let (requests, allow): (Vec<_>, Vec<_>) =
-            self.allow.iter().partition(|rule| rule.starts_with(HTTPS));
+        if self.mode == NetworkMode::None {
+            return self.nothing(ports, publish_all, secrets);
+        }
         let mut publish: Vec<Publish> = ports.iter().map(|port| port.publish()).collect();
         if publish_all {
             // A port of another protocol cannot be published; it is skipped.
@@ -131,42 +134,28 @@ impl Network {
                 format!("{count} published ports are too many, the limit is {PUBLISHED_MAX}");
             return Err(Error::invalid(message));
         }
-        Ok(Some(Settings {
-            reach,
-            allow: rules(&allow)?,
-            deny: self.denied()?,
+        let mut settings = Settings {
             publish,
             resolvers: self.resolvers()?,
-            requests: self.requests(&requests)?,
             secrets: secrets.to_vec(),
-        }))
+            asks: self.ask,
+            ..Settings::default()
+        };
+        settings.set_rules(self.rules()?);
+        Ok(Some(settings))
     }
 
-    fn denied(&self) -> Result<Vec<Rule>, Error> {
-        let deny = rules(&self.deny.iter().collect::<Vec<_>>())?;
-        let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
-        match deny.iter().find(with_ports) {
-            Some(rule) => Err(Error::invalid(format!(
-                "--net-deny {rule}: a name is denied with all its ports; leave the port out"
-            ))),
-            None => Ok(deny),
-        }
+    /// Returns the rules, which hold together.
+    pub(crate) fn rules(&self) -> Result<NetworkRules, Error> {
+        let reach = match self.mode {
+            NetworkMode::Listed => DefaultPolicy::Listed,
+            NetworkMode::Outbound | NetworkMode::None => DefaultPolicy::Outbound,
+        };
+        Ok(NetworkRules::parse(reach, &self.allow, &self.deny)?)
     }
 
     fn resolvers(&self) -> Result<Vec<SocketAddr>, Error> {
         self.dns.iter().map(|text| resolver(text)).collect()
-    }
-
-    /// Returns the rules for requests, which hold only if nothing else is reached.
-    fn requests(&self, texts: &[&String]) -> Result<Vec<HttpsDestination>, Error> {
-        if let (Some(rule), NetworkMode::Outbound) = (texts.first(), self.mode) {
-            let rule = crate::error::printable(rule);
-            return Err(Error::invalid(format!(
-                "--net-allow {rule}: a rule for requests takes --network listed; without it, the sandbox reaches \
-                 the host in other ways"
-            )));
-        }
-        texts.iter().map(|text| Ok(text.parse()?)).collect()
     }
 
     fn nothing(
@@ -185,18 +174,15 @@ impl Network {
             && !publish_all
             && self.allow.is_empty()
             && self.deny.is_empty()
-            && self.dns.is_empty();
+            && self.dns.is_empty()
+            && !self.ask;
         if is_plain {
             return Ok(None);
         }
         Err(Error::invalid(
-            "-p, -P, --net-allow, --net-deny and --dns cannot be given with --network none",
+            "-p, -P, --net-allow, --net-deny, --net-ask and --dns cannot be given with --network none",
         ))
     }
-}
-
-fn rules(texts: &[&String]) -> Result<Vec<Rule>, Error> {
-    texts.iter().map(|text| Ok(text.parse()?)).collect()
 }
 
 fn resolver(text: &str) -> Result<SocketAddr, Error> {
@@ -220,7 +206,7 @@ fn leads_to(published: &[Publish], other: &Publish) -> bool {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny and dns"
+    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny, dns and ask"
 )]
 enum NetworkForm {
     Mode(NetworkMode),
@@ -235,6 +221,7 @@ struct WholeNetwork {
     allow: Vec<String>,
     deny: Vec<String>,
     dns: Vec<String>,
+    ask: bool,
 }
 
 /// Reads an object, or the mode alone: `"none"`.
@@ -247,6 +234,7 @@ impl<'de> Deserialize<'de> for Network {
                 allow: whole.allow,
                 deny: whole.deny,
                 dns: whole.dns,
+                ask: whole.ask,
             },
         })
     }

@@ -118,6 +118,9 @@ fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
         let what = "the HTTPS requests that --net-allow allows".to_owned();
         left_out.push(LeftOut::option(what));
     }
+    if network.asks {
+        left_out.push(LeftOut::option("the questions of --net-ask".to_owned()));
+    }
     Settings {
         reach: network.reach,
         deny: network.deny,

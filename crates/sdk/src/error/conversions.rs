@@ -52,6 +52,7 @@ converted! {
         msb_runtime::RemoveError,
         msb_runtime::RenameError,
         msb_sandbox_files::RestageError,
+        msb_sandbox_network::NetworkRulesError,
         msb_sandbox_secrets::SecretsError,
         msb_runtime::RootDiskError,
         msb_sandbox_snapshots::SnapshotError,
@@ -72,6 +73,7 @@ converted! {
     InvalidArgument:
         msb_guest_trust::PrepareError,
         msb_machine_records::LogOptionsError,
+        msb_runtime::network::InvalidRules,
         msb_runtime::InvalidRule,
         msb_runtime::MountError,
         msb_runtime::RulesFileError,
@@ -113,7 +115,7 @@ converted! {
         oci_image::InvalidReference,
         oci_layers::InvalidLimit,
         oci_registry::RegistriesError,
-        questions::NotAPath;
+        questions::UnknownKind;
 }
 
 impl From<msb_sandbox_model::InvalidSize> for Error {

@@ -3,6 +3,7 @@
 mod events;
 mod journal;
 mod listeners;
+mod network;
 mod numbers;
 mod shares;
 mod state;
@@ -21,6 +22,7 @@ pub(super) use events::Events;
 use journal::LimitedJournal;
 use listeners::Listeners;
 use numbers::Numbers;
+pub(super) use network::NetworkQuestions;
 pub(super) use shares::ShareQuestions;
 use state::{Asker, State, lock, now};
 
@@ -46,6 +48,7 @@ impl Questions {
             listeners: Listeners::default(),
             answers: None,
             shares: Vec::new(),
+            network: None,
             is_closed: false,
             journal: LimitedJournal::open(path),
             changed: Arc::clone(&changed),

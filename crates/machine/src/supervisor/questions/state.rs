@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use msb_agent_protocol::v1::{Asked, Told};
+use msb_network::ToNetwork;
 use questions::{Closed, End, Event, InvalidQuestion, Kind, Question, Queue};
 use tokio::sync::{Notify, mpsc};
 
 use super::journal::LimitedJournal;
 use super::listeners::Listeners;
+use super::network::told;
 use super::numbers::Numbers;
 use crate::log::log_line;
 use crate::share_messages::ToShare;
@@ -30,6 +32,8 @@ pub(super) struct State {
     pub(super) answers: Option<VecDeque<Told>>,
     /// The processes of shares, which take answers in order.
     pub(super) shares: Vec<mpsc::Sender<ToShare>>,
+    /// The network's process; `None` if there is none.
+    pub(super) network: Option<mpsc::Sender<ToNetwork>>,
     /// True while no process can wait for an answer: questions are denied at once.
     pub(super) is_closed: bool,
     pub(super) journal: LimitedJournal,
@@ -49,6 +53,11 @@ pub(super) enum Asker {
         /// The number of the share among those with rules.
         share: usize,
         /// The share's number of the question.
+        token: u64,
+    },
+    /// A connection of the guest, or a query.
+    Network {
+        /// The network's number of the question.
         token: u64,
     },
 }
@@ -107,11 +116,11 @@ impl State {
     pub(super) fn take(&mut self, question: Result<Question, InvalidQuestion>, asker: Asker) {
         let question = match question {
             Ok(question) => question,
-            Err(error) => return self.tell(asker, false, &format!("denied: {error}")),
+            Err(error) => return self.tell(asker, None, &format!("denied: {error}")),
         };
         let Some(number) = self.number() else {
             let text = "denied: the host could not give the question a number";
-            return self.tell(asker, false, text);
+            return self.tell(asker, None, text);
         };
         let question = question.numbered(number);
         if self.is_closed {
@@ -198,7 +207,7 @@ impl State {
                 token,
                 end,
             } = closed;
-            self.tell(token, end.is_allowed(), end.for_guest());
+            self.tell(token, Some(&end), end.for_guest());
             self.listeners.end(question.id, &end);
             // It was recorded when the client allowed it.
             if !end.is_allowed() {
@@ -207,8 +216,9 @@ impl State {
         }
     }
 
-    /// Tells the one who waits the answer to a question.
-    fn tell(&mut self, asker: Asker, is_allowed: bool, text: &str) {
+    /// Tells the one who waits the end of a question; `None` if it was refused as it came.
+    fn tell(&mut self, asker: Asker, end: Option<&End>, text: &str) {
+        let is_allowed = end.is_some_and(End::is_allowed);
         match asker {
             Asker::Agent(token) => {
                 if let Some(answers) = &mut self.answers {
@@ -225,6 +235,13 @@ impl State {
                     // There is room for the answers to all questions that can wait in a share. One that asks more
                     // denies them when their time is over.
                     let _ = share.try_send(ToShare::Told { token, is_allowed });
+                }
+            }
+            Asker::Network { token } => {
+                if let Some(network) = &self.network {
+                    // There is room for the answers to all questions that can wait.
+                    let told = told(end);
+                    let _ = network.try_send(ToNetwork::Told { token, told });
                 }
             }
         }
