@@ -12,8 +12,8 @@ impl Client {
         request: ChangeNetworkRequest,
     ) -> Result<(), ClientError> {
         let changed = self.supervisor.change_network(request).await;
-        changed
-            .map(drop)
-            .map_err(ClientError::for_file_call("change the rules of the network"))
+        changed.map(drop).map_err(ClientError::for_file_call(
+            "change the rules of the network",
+        ))
     }
 }

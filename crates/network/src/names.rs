@@ -132,11 +132,7 @@ impl NameService {
 
     /// Asks the user about a name that is denied, and returns the decision. `None` if too many queries wait: the guest
     /// repeats this one.
-    async fn ask_user<'a>(
-        &self,
-        name: &DomainName,
-        denied: Decision<'a>,
-    ) -> Option<Decision<'a>> {
+    async fn ask_user<'a>(&self, name: &DomainName, denied: Decision<'a>) -> Option<Decision<'a>> {
         if !name.is_of_hosts() {
             return Some(denied);
         }

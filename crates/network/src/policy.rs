@@ -172,9 +172,7 @@ impl Policy {
         }
         match self.allow.iter().find(named) {
             Some(rule) => Decision::allowed(Reason::Rule(rule)),
-            None if self.allowed_once.has(name, Instant::now()) => {
-                Decision::allowed(Reason::Asked)
-            }
+            None if self.allowed_once.has(name, Instant::now()) => Decision::allowed(Reason::Asked),
             None => self.default(),
         }
     }

@@ -56,7 +56,9 @@ pub enum InvalidRules {
         count: usize,
     },
     /// The rules of a running network are too long.
-    #[error("the rules have {bytes} bytes, and {TEXT_MAX_BYTES} are the limit of a running network")]
+    #[error(
+        "the rules have {bytes} bytes, and {TEXT_MAX_BYTES} are the limit of a running network"
+    )]
     TooLong {
         /// The length of all texts, in bytes.
         bytes: usize,

@@ -105,7 +105,12 @@ mod tests {
     #[test]
     fn a_rule_takes_the_place_of_its_opposite() {
         let rules = applied(NetworkChange::Allow(texts(&["B.test", "c.test"]))).expect("allowed");
-        let allow = ["a.test:443", "b.test", "c.test", "https://api.test/v1/*:GET"];
+        let allow = [
+            "a.test:443",
+            "b.test",
+            "c.test",
+            "https://api.test/v1/*:GET",
+        ];
         assert_eq!(rules.allow_texts(), allow);
         assert!(rules.deny.is_empty());
         let rules = applied(NetworkChange::Allow(texts(&["c.test"]))).expect("allowed");

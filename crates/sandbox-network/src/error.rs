@@ -9,7 +9,9 @@ use msb_runtime::{ConnectError, UpdateError};
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkRulesError {
     /// The sandbox has no network device.
-    #[error("sandbox {sandbox} has no network: it was created with --network none, and has no network device")]
+    #[error(
+        "sandbox {sandbox} has no network: it was created with --network none, and has no network device"
+    )]
     NoNetwork {
         /// The sandbox's name.
         sandbox: String,
@@ -90,9 +92,8 @@ impl Diagnose for NetworkRulesError {
             Self::Unreadable { source, .. } => source.diagnosis(),
             Self::BrokenOff => Diagnosis::default(),
             Self::Missing { .. } => Diagnosis::new(ErrorKind::NotFound),
-            Self::DeniedPort { .. } => Diagnosis::new(ErrorKind::InvalidArgument).hint(
-                "deny the name with all its ports with msb network deny",
-            ),
+            Self::DeniedPort { .. } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .hint("deny the name with all its ports with msb network deny"),
             Self::NotEnded { .. } => Diagnosis::new(ErrorKind::InvalidArgument)
                 .hint("create a new sandbox with the rule, or allow the host without https://"),
             Self::NoNetwork { .. } | Self::Device { .. } | Self::NotOne { .. } => {

@@ -60,8 +60,7 @@ impl Edge {
     /// Fails if the authority may not sign for a host. The requests are unchanged then.
     pub fn set_requests(&self, requests: Vec<HttpsDestination>) -> Result<(), EdgeError> {
         // A certificate is made for each host that is not known, so the known ones come first.
-        let covers =
-            |host: &_| self.destinations.has_host(host) || self.authority.covers(host);
+        let covers = |host: &_| self.destinations.has_host(host) || self.authority.covers(host);
         if let Some(to) = requests.iter().find(|to| !covers(&to.host)) {
             return Err(EdgeError::not_covered(&to.host));
         }

@@ -91,7 +91,10 @@ impl Destinations {
 
     /// Replaces the requests that are allowed, for later connections.
     pub(crate) fn set_requests(&self, requests: Vec<HttpsDestination>) {
-        *self.requests.write().unwrap_or_else(PoisonError::into_inner) = requests;
+        *self
+            .requests
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = requests;
     }
 
     fn requests(&self) -> RwLockReadGuard<'_, Vec<HttpsDestination>> {

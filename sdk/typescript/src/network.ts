@@ -11,6 +11,8 @@ export interface NetworkRules {
   readonly deny?: readonly string[] | undefined;
   /** Resolvers to ask instead of the host's, as `IP` or `IP:PORT`. */
   readonly dns?: readonly string[] | undefined;
+  /** True to ask about destinations that no rule denies and the mode does: see {@link Sandbox.onAsk}. */
+  readonly ask?: boolean | undefined;
 }
 
 /** The destinations that a sandbox reaches. */
@@ -23,12 +25,15 @@ export class Network {
   readonly deny: readonly string[];
   /** Resolvers to ask instead of the host's. */
   readonly dns: readonly string[];
+  /** True if the user is asked about destinations that no rule denies and the mode does. */
+  readonly ask: boolean;
 
   private constructor(mode: "outbound" | "listed" | "none", rules: NetworkRules = {}) {
     this.mode = mode;
     this.allow = rules.allow ?? [];
     this.deny = rules.deny ?? [];
     this.dns = rules.dns ?? [];
+    this.ask = rules.ask ?? false;
   }
 
   /** Returns a network that reaches everything but private, link-local and the host's own addresses. This is the default. */

@@ -50,6 +50,12 @@ pub(crate) struct NetworkArguments {
     /// It takes precedence over --net-allow.
     #[arg(long, value_name = "RULE")]
     net_deny: Vec<Rule>,
+    /// Ask about destinations that no rule denies, at msb run's terminal or in msb asks
+    ///
+    /// A connection or DNS query that would be refused waits up to 30 seconds for the answer: once, always, which keeps a
+    /// rule, or no. It is refused at once if no terminal, msb asks or program listens.
+    #[arg(long)]
+    net_ask: bool,
     /// DNS resolver to use instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
@@ -68,7 +74,7 @@ pub(crate) struct NetworkArguments {
 
 /// The destinations that a sandbox reaches without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Mode {
+pub(crate) enum Mode {
     /// Everything except private and link-local addresses and those of the host
     #[default]
     Outbound,
@@ -88,6 +94,7 @@ impl NetworkArguments {
         };
         network.allow.clone_from(&self.net_allow);
         network.deny = self.net_deny.iter().map(ToString::to_string).collect();
+        network.ask = self.net_ask;
         network.dns = self.dns.iter().map(ToString::to_string).collect();
         network
     }

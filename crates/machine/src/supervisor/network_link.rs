@@ -78,8 +78,7 @@ impl NetworkLink {
     pub(super) async fn change_rules(&self, request: &ChangeNetworkRequest) -> Result<(), Status> {
         let rules = rules(request)?;
         let link = self.0.as_ref();
-        let link =
-            link.ok_or_else(|| Status::failed_precondition("the sandbox has no network"))?;
+        let link = link.ok_or_else(|| Status::failed_precondition("the sandbox has no network"))?;
         link.change_rules(rules, request.closes).await
     }
 }
@@ -125,11 +124,7 @@ fn rules(request: &ChangeNetworkRequest) -> Result<NetworkRules, Status> {
 }
 
 /// Takes the messages of the network until its process is gone.
-async fn take(
-    stream: OwnedReadHalf,
-    questions: NetworkQuestions,
-    outcomes: mpsc::Sender<Outcome>,
-) {
+async fn take(stream: OwnedReadHalf, questions: NetworkQuestions, outcomes: mpsc::Sender<Outcome>) {
     let mut lines = BufReader::new(stream);
     while let Some(message) = next(&mut lines).await {
         match message {

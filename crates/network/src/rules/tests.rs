@@ -7,7 +7,12 @@ fn parse(reach: DefaultPolicy, allow: &[&str], deny: &[&str]) -> Result<NetworkR
 #[test]
 fn rules_are_added_once_and_removed_by_their_text() {
     let listed = DefaultPolicy::Listed;
-    let mut rules = parse(listed, &["A.example:443", "https://b.example/v1/*:GET"], &[]).unwrap();
+    let mut rules = parse(
+        listed,
+        &["A.example:443", "https://b.example/v1/*:GET"],
+        &[],
+    )
+    .unwrap();
     rules.add_allowed("a.example:443").unwrap();
     rules.add_denied("10.1.2.3/8").unwrap();
     assert_eq!(
@@ -31,7 +36,12 @@ fn rules_are_added_once_and_removed_by_their_text() {
 fn what_cannot_hold_is_refused() {
     for (reach, allow, deny, said) in [
         (DefaultPolicy::Listed, "a b", "a", "is not a rule"),
-        (DefaultPolicy::Listed, "a", "a.example:80", "leave the port out"),
+        (
+            DefaultPolicy::Listed,
+            "a",
+            "a.example:80",
+            "leave the port out",
+        ),
         (
             DefaultPolicy::Outbound,
             "https://a.example",
@@ -60,7 +70,10 @@ fn the_rules_of_a_running_network_are_bounded() {
         .collect();
     let long = NetworkRules::parse(DefaultPolicy::Listed, &long, &[]).unwrap();
     let refused = long.check_size();
-    assert!(matches!(refused, Err(InvalidRules::TooLong { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(InvalidRules::TooLong { .. })),
+        "{refused:?}"
+    );
 }
 
 #[test]

@@ -21,8 +21,8 @@ use tokio::time::sleep_until;
 pub(super) use events::Events;
 use journal::LimitedJournal;
 use listeners::Listeners;
-use numbers::Numbers;
 pub(super) use network::NetworkQuestions;
+use numbers::Numbers;
 pub(super) use shares::ShareQuestions;
 use state::{Asker, State, lock, now};
 

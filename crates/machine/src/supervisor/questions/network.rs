@@ -149,6 +149,9 @@ mod tests {
         assert_eq!(bench.told(), Some((17, Told::Unanswered)));
         bench.network.withdraw_all();
         let ended = std::iter::from_fn(|| bench.told());
-        assert_eq!(ended.filter(|(_, told)| *told == Told::Unanswered).count(), 16);
+        assert_eq!(
+            ended.filter(|(_, told)| *told == Told::Unanswered).count(),
+            16
+        );
     }
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Union
 
 
@@ -20,6 +20,8 @@ class Network:
     """Rules that deny destinations; they win over `allow`."""
     dns: Sequence[str] = ()
     """Resolvers to ask instead of the host's, as `IP` or `IP:PORT`."""
+    ask: bool = False
+    """True to ask about destinations that no rule denies and the mode does: see `Sandbox.on_ask`."""
 
     @classmethod
     def none(cls) -> Network:
@@ -28,10 +30,15 @@ class Network:
 
     @classmethod
     def listed(
-        cls, allow: Sequence[str] = (), *, deny: Sequence[str] = (), dns: Sequence[str] = ()
+        cls,
+        allow: Sequence[str] = (),
+        *,
+        deny: Sequence[str] = (),
+        dns: Sequence[str] = (),
+        ask: bool = False,
     ) -> Network:
         """Returns a network that reaches only what `allow` says."""
-        return cls("listed", tuple(allow), tuple(deny), tuple(dns))
+        return cls("listed", tuple(allow), tuple(deny), tuple(dns), ask)
 
     @classmethod
     def outbound(
@@ -40,9 +47,26 @@ class Network:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         dns: Sequence[str] = (),
+        ask: bool = False,
     ) -> Network:
         """Returns a network that reaches everything but private, link-local and the host's own addresses."""
-        return cls("outbound", tuple(allow), tuple(deny), tuple(dns))
+        return cls("outbound", tuple(allow), tuple(deny), tuple(dns), ask)
+
+
+@dataclass(frozen=True)
+class NetworkPolicy:
+    """The rules of a sandbox's network, as they are kept with it."""
+
+    mode: Literal["outbound", "listed", "none"]
+    """The destinations that the sandbox reaches without a rule; `none` if it has no network device."""
+    allow: list[str] = field(default_factory=list[str])
+    """Rules that allow destinations and requests."""
+    deny: list[str] = field(default_factory=list[str])
+    """Rules that deny destinations; they take precedence."""
+    ask: bool = False
+    """True if the user is asked about destinations that no rule denies and the mode does."""
+    secret_hosts: list[str] = field(default_factory=list[str])
+    """Hosts of secrets, each with its port, which are allowed as long as the sandbox has the secret."""
 
 
 @dataclass(frozen=True)
