@@ -13,4 +13,5 @@ mod log_of_names;
 mod names;
 mod packets;
 mod reported;
+mod rules;
 mod streams;
