@@ -156,7 +156,8 @@ fn rules_open_the_next_connection_and_end_open_ones_if_they_are_to() {
         })
         .collect();
     let rule = std::slice::from_ref(&rule);
-    assert_eq!(of_rules, [(rule, &[][..]), (&[], rule), (&[], &[])]);
+    let none: &[String] = &[];
+    assert_eq!(of_rules, [(rule, none), (none, rule), (none, none)]);
     let is_revoked = |event: &NetworkEvent| matches!(event, NetworkEvent::Close(close) if close.end == FlowEnd::Revoked);
     assert!(records.iter().any(is_revoked), "{records:?}");
 }
@@ -189,8 +190,12 @@ fn a_name_waits_for_its_answer_and_is_asked_about_once() {
     assert_eq!(subject, "files.example");
     assert!(questions.try_recv().is_err(), "it is not resolved before");
     supervisor.tell(token, Told::Allowed);
-    for port in [5300, 5300, 5301] {
-        let answer = answer(&mut host, port);
+    for _ in 0..3 {
+        let answer = host.link.await_frame(|frame| {
+            let of = |port| read_datagram(frame, AT, port);
+            of(5300).or_else(|| of(5301))
+        });
+        let answer = Message::from_vec(&answer).unwrap();
         assert_eq!(answer.answers[0].data, RData::A(A(ADDRESS)));
     }
     // It can be resolved for a moment.
@@ -233,7 +238,7 @@ fn a_name_waits_for_its_answer_and_is_asked_about_once() {
 #[test]
 fn an_address_waits_for_its_answer_and_some_are_never_asked_about() {
     let (mut host, mut supervisor) = start(asking());
-    for never in ["127.0.0.1", "169.254.169.254", "168.63.129.16", "224.0.0.1"] {
+    for never in ["127.0.0.1", "169.254.169.254", "168.63.129.16"] {
         let never = SocketAddrV4::new(never.parse().unwrap(), 80);
         host.link.send(&datagram(5000, never, b"x"));
         assert_eq!(host.link.await_frame(read_control), PROHIBITED, "{never}");
