@@ -29,6 +29,7 @@ mod mounts;
 mod native_root;
 pub(crate) mod network;
 mod network_log;
+mod network_rules;
 mod owners;
 mod patches;
 mod pause;
@@ -285,6 +286,14 @@ const OF_GUEST: &[Check] = &[
     (
         "secrets are used, and neither the guest nor a file of the host has them",
         secrets::used,
+    ),
+    (
+        "rules of the network change while a sandbox runs, and stay",
+        network_rules::changed,
+    ),
+    (
+        "a guest asks for denied destinations, and gets those that are allowed",
+        network_rules::asked,
     ),
     (
         "values of secrets change while connections are open, and outlive no start",
