@@ -1,5 +1,5 @@
 use msb_network::{Rule, ToNetwork, Told};
-use questions::{Answer, End, Kind, Question, Verdict};
+use questions::{Kind, Question};
 use tokio::sync::mpsc;
 
 use super::Questions;
@@ -45,17 +45,6 @@ impl NetworkQuestions {
     pub(in crate::supervisor) fn withdraw_all(&self) {
         let is_gone = |asker: &Asker| matches!(asker, Asker::Network { .. });
         self.questions.state().withdraw(is_gone);
-    }
-}
-
-/// Returns what the network is told of the end of a question; `None` if it was refused as it came.
-pub(super) fn told(end: Option<&End>) -> Told {
-    match end {
-        Some(End::Answered(Answer { verdict, .. })) => match verdict {
-            Verdict::Allow => Told::Allowed,
-            Verdict::Deny => Told::Denied,
-        },
-        _ => Told::Unanswered,
     }
 }
 

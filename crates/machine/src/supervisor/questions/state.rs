@@ -5,12 +5,11 @@ use std::time::Instant;
 
 use msb_agent_protocol::v1::{Asked, Told};
 use msb_network::ToNetwork;
-use questions::{Closed, End, Event, InvalidQuestion, Kind, Question, Queue};
+use questions::{Closed, End, Event, InvalidQuestion, Kind, Question, Queue, Verdict};
 use tokio::sync::{Notify, mpsc};
 
 use super::journal::LimitedJournal;
 use super::listeners::Listeners;
-use super::network::told;
 use super::numbers::Numbers;
 use crate::log::log_line;
 use crate::share_messages::ToShare;
@@ -240,10 +239,21 @@ impl State {
             Asker::Network { token } => {
                 if let Some(network) = &self.network {
                     // There is room for the answers to all questions that can wait.
-                    let told = told(end);
+                    let told = network_told(end);
                     let _ = network.try_send(ToNetwork::Told { token, told });
                 }
             }
         }
+    }
+}
+
+/// Returns what the network is told of the end of a question; `None` if it was refused as it came.
+const fn network_told(end: Option<&End>) -> msb_network::Told {
+    match end {
+        Some(End::Answered(answer)) => match answer.verdict {
+            Verdict::Allow => msb_network::Told::Allowed,
+            Verdict::Deny => msb_network::Told::Denied,
+        },
+        _ => msb_network::Told::Unanswered,
     }
 }
