@@ -26,6 +26,8 @@ pub(crate) enum Reason<'a> {
     Resolver,
     /// QUIC would carry TLS past the network, which ends it at this destination.
     Quic,
+    /// The upstream proxy carries no datagrams.
+    Proxy,
     /// No rule opens it.
     Never,
 }
@@ -69,6 +71,7 @@ impl fmt::Display for Reason<'_> {
             Self::Host => f.write_str("host"),
             Self::Resolver => f.write_str("other-resolver"),
             Self::Quic => f.write_str("quic-of-secret"),
+            Self::Proxy => f.write_str("upstream-proxy"),
             Self::Never => f.write_str("never"),
         }
     }

@@ -12,7 +12,8 @@
 //! [`Settings`] say what the guest may connect to; `docs/network.md` gives the order in which its
 //! rules decide. Connections to the hosts of secrets, and of HTTPS requests that are allowed, go
 //! through [`msb_tls_edge`], which ends their TLS; the values of secrets arrive on a socket of their
-//! own. A network without [`EdgeParts`] does nothing of this. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
+//! own. A network without [`EdgeParts`] does nothing of this. What is allowed is connected to directly, or through an
+//! [`UpstreamProxy`]. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
 //!
 //! **Limits.** Connections, flows, DNS queries and every queue are bounded. A side that does not
 //! read stops the other: nothing is kept for it beyond its TCP buffers. Only IPv4, TCP and UDP are
@@ -29,9 +30,11 @@ mod decision;
 mod edge;
 mod flows;
 mod frames;
+mod hellos;
 mod learned;
 mod limits;
 mod link;
+mod log_detail;
 mod log_record;
 mod name;
 mod names;
@@ -42,6 +45,7 @@ mod packet;
 mod policy;
 mod port;
 mod ports;
+mod proxy;
 mod publish;
 mod published;
 mod question;
@@ -52,6 +56,7 @@ mod refusals;
 mod replies;
 mod resolved;
 mod resolvers;
+mod route;
 mod rule;
 mod settings;
 mod switch;
@@ -59,11 +64,14 @@ mod tcp;
 mod tls_events;
 mod tls_record;
 mod udp;
+mod upstream_proxy;
+mod watched;
 mod window;
 mod wire;
 
 pub use edge::EdgeParts;
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
+pub use log_detail::NetworkLogDetail;
 pub use log_record::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
     NetworkReport, NetworkTotals, Verdict,
@@ -72,8 +80,10 @@ pub use msb_tls_edge::{EdgeEvent, HttpRecord, HttpVerdict};
 pub use network::{Network, READY, ServeError};
 pub use port::{Host, InvalidPort, Port};
 pub use ports::{InvalidPorts, Ports};
+pub use proxy::{ProxyUrl, UpstreamProxyError};
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
 pub use settings::{DefaultPolicy, Settings};
 pub use tls_record::NetworkTls;
+pub use upstream_proxy::{InvalidUpstreamProxy, PROXY_VARIABLES, UpstreamProxy};

@@ -81,6 +81,9 @@ pub struct NetworkClose {
     pub ms: u64,
     /// The way in which it ended.
     pub end: FlowEnd,
+    /// The status with which the upstream proxy refused it: of HTTP, or the reply of SOCKS5; `None` if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 /// A DNS query, and its answer.
@@ -139,6 +142,10 @@ pub enum FlowEnd {
     Idle,
     /// It was no TLS for a host of an HTTPS request that is allowed.
     Denied,
+    /// The upstream proxy refused the connection.
+    ProxyRefused,
+    /// The upstream proxy could not be connected to, or did not answer as one.
+    ProxyFailed,
     /// The machine ended before it did.
     Machine,
 }

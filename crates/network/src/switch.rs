@@ -14,6 +14,7 @@ use crate::buffers::Buffers;
 use crate::decision::{Reason, TlsEnd};
 use crate::edge::EdgeFlows;
 use crate::flows::{Flows, Origin};
+use crate::hellos::Hellos;
 use crate::limits::{FLOW_QUEUES_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX, UDP_FLOWS_MAX};
 use crate::link::{DNS_PORT, GATEWAY_ADDRESS, host_address};
 use crate::log_record::FlowEnd;
@@ -26,6 +27,7 @@ use crate::queue::{Receiver, Waiting};
 use crate::recorded_flow::RecordedFlow;
 use crate::recorder::Recorder;
 use crate::replies;
+use crate::route::{Route, Routes};
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
 use crate::wire::Wire;
@@ -34,8 +36,7 @@ use crate::wire::Wire;
 pub(crate) struct Switch {
     policy: Arc<Policy>,
     names: Arc<NameService>,
-    /// `None` if no TLS is ended.
-    edge: Option<EdgeFlows>,
+    ways: Ways,
     to_guest: mpsc::Sender<Vec<u8>>,
     tcp: Flows,
     udp: Flows,
@@ -46,12 +47,20 @@ pub(crate) struct Switch {
     recorder: Recorder,
 }
 
+/// The ways of connections out of the network.
+pub(crate) struct Ways {
+    /// `None` if no TLS is ended.
+    pub(crate) edge: Option<EdgeFlows>,
+    pub(crate) hellos: Hellos,
+    pub(crate) routes: Routes,
+}
+
 /// The destination of a flow that the guest opens.
 enum Target {
-    /// An address, and the rule that allows it.
-    Host(SocketAddrV4, String),
+    /// The way to an address, and the rule that allows it.
+    Host(Route, String),
     /// The same, and the treatment of the connection's TLS.
-    Edge(SocketAddrV4, String, TlsEnd),
+    Edge(Route, String, TlsEnd),
     Names,
     Denied,
 }
@@ -60,7 +69,7 @@ impl Switch {
     pub(crate) fn new(
         policy: Arc<Policy>,
         names: Arc<NameService>,
-        edge: Option<EdgeFlows>,
+        ways: Ways,
         to_guest: mpsc::Sender<Vec<u8>>,
         recorder: Recorder,
     ) -> Self {
@@ -68,7 +77,7 @@ impl Switch {
         Self {
             policy,
             names,
-            edge,
+            ways,
             to_guest,
             tcp: Flows::new(TCP_FLOWS_MAX, queued.clone()),
             udp: Flows::new(UDP_FLOWS_MAX, queued),
@@ -113,19 +122,20 @@ impl Switch {
                     tokio::spawn(serve_names(opening, Arc::clone(&self.names), place));
                 }
             }
-            Target::Host(address, rule) => {
+            Target::Host(route, rule) => {
                 if let Some(opening) = self.open_stream(key, segment) {
-                    let flow = self.record(Protocol::Tcp, address, rule);
-                    tokio::spawn(opening.connect(address, flow, self.buffers.clone()));
+                    let flow = self.record(Protocol::Tcp, route.address, rule);
+                    let hello = self.ways.hellos.watch(route.address.port(), &flow);
+                    tokio::spawn(opening.connect(route, flow, hello, self.buffers.clone()));
                 }
             }
-            Target::Edge(address, rule, end) => {
-                if let Some(flow) = self.edge.as_ref().and_then(EdgeFlows::open)
+            Target::Edge(route, rule, end) => {
+                if let Some(flow) = self.ways.edge.as_ref().and_then(EdgeFlows::open)
                     && let Some(opening) = self.open_stream(key, segment)
                 {
-                    let record = self.record(Protocol::Tcp, address, rule);
+                    let record = self.record(Protocol::Tcp, route.address, rule);
                     let buffers = Buffers::new(&self.buffers);
-                    tokio::spawn(flow.serve(opening, record, (address, end), buffers));
+                    tokio::spawn(flow.serve(opening, record, (route, end), buffers));
                 }
             }
         }
@@ -148,7 +158,8 @@ impl Switch {
         if self.udp.deliver(&key, packet, payload.clone()) {
             return;
         }
-        let Target::Host(address, rule) = self.target(Protocol::Udp, key.remote) else {
+        let Target::Host(Route { address, .. }, rule) = self.target(Protocol::Udp, key.remote)
+        else {
             self.reply(replies::unreachable(packet, DENIED));
             return;
         };
@@ -251,11 +262,18 @@ impl Switch {
             return Target::Denied;
         }
         let rule = decision.reason.to_string();
-        let edge = self.edge.as_ref();
+        let edge = self.ways.edge.as_ref();
         let end = edge.and_then(|_| self.policy.tls_end(address, decision.reason));
+        let resolved = || self.recorder.name_of(*address.ip());
+        let by = (&*self.policy, decision.reason);
+        let route = self.ways.routes.to(address, by, resolved);
         match (end, protocol) {
-            (None, _) => Target::Host(address, rule),
-            (Some(end), Protocol::Tcp) => Target::Edge(address, rule, end),
+            (None, Protocol::Udp) if route.is_proxied() => {
+                self.recorder.refuse(protocol, address, Reason::Proxy);
+                Target::Denied
+            }
+            (None, _) => Target::Host(route, rule),
+            (Some(end), Protocol::Tcp) => Target::Edge(route, rule, end),
             (Some(_), Protocol::Udp) => {
                 self.recorder.refuse(protocol, address, Reason::Quic);
                 Target::Denied

@@ -1,7 +1,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use msb_runtime::network::{DefaultPolicy, Publish, Rule, Settings};
-pub use msb_runtime::network::{Host, InvalidPort, Port, Protocol as TransportProtocol};
+pub use msb_runtime::network::{
+    Host, InvalidPort, NetworkLogDetail, Port, Protocol as TransportProtocol,
+};
 use msb_secrets::{HttpsDestination, Secret};
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -35,6 +37,11 @@ pub struct Network {
     pub deny: Vec<String>,
     /// Resolvers to ask instead of the host's, as `IP` or `IP:PORT`.
     pub dns: Vec<String>,
+    /// The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`,
+    /// or `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start.
+    pub upstream_proxy: Option<String>,
+    /// The events that the log of the network has.
+    pub log: NetworkLogDetail,
 }
 
 /// The destinations that a sandbox reaches without a rule.
@@ -97,6 +104,20 @@ impl Network {
         self
     }
 
+    /// Sets the proxy for TCP connections that leave the host, such as `socks5h://HOST:PORT`, or `env`.
+    #[must_use]
+    pub fn upstream_proxy(mut self, proxy: impl Into<String>) -> Self {
+        self.upstream_proxy = Some(proxy.into());
+        self
+    }
+
+    /// Sets the events that the log of the network has.
+    #[must_use]
+    pub const fn log(mut self, detail: NetworkLogDetail) -> Self {
+        self.log = detail;
+        self
+    }
+
     /// Returns the settings for an image that exposes these ports, all of which are published with
     /// `publish_all`, and for these secrets. `None` if the sandbox has no network.
     pub(crate) fn settings(
@@ -139,6 +160,8 @@ impl Network {
             resolvers: self.resolvers()?,
             requests: self.requests(&requests)?,
             secrets: secrets.to_vec(),
+            upstream_proxy: self.upstream_proxy.as_deref().map(str::parse).transpose()?,
+            log: self.log,
         }))
     }
 
@@ -185,12 +208,13 @@ impl Network {
             && !publish_all
             && self.allow.is_empty()
             && self.deny.is_empty()
-            && self.dns.is_empty();
+            && self.dns.is_empty()
+            && self.upstream_proxy.is_none();
         if is_plain {
             return Ok(None);
         }
         Err(Error::invalid(
-            "-p, -P, --net-allow, --net-deny and --dns cannot be given with --network none",
+            "-p, -P, --net-allow, --net-deny, --dns and --upstream-proxy cannot be given with --network none",
         ))
     }
 }
@@ -220,7 +244,7 @@ fn leads_to(published: &[Publish], other: &Publish) -> bool {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny and dns"
+    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny, dns, upstream_proxy and log"
 )]
 enum NetworkForm {
     Mode(NetworkMode),
@@ -235,6 +259,8 @@ struct WholeNetwork {
     allow: Vec<String>,
     deny: Vec<String>,
     dns: Vec<String>,
+    upstream_proxy: Option<String>,
+    log: NetworkLogDetail,
 }
 
 /// Reads an object, or the mode alone: `"none"`.
@@ -247,6 +273,8 @@ impl<'de> Deserialize<'de> for Network {
                 allow: whole.allow,
                 deny: whole.deny,
                 dns: whole.dns,
+                upstream_proxy: whole.upstream_proxy,
+                log: whole.log,
             },
         })
     }
@@ -279,6 +307,11 @@ mod tests {
         assert!(settings(Network::none().allow("a.b")).is_err());
         assert!(settings(Network::outbound().deny("a.b:80")).is_err());
         assert!(settings(Network::outbound().dns("no address")).is_err());
+        let proxied = |proxy: &str| settings(Network::outbound().upstream_proxy(proxy));
+        assert!(proxied("env").is_ok() && proxied("socks5h://proxy:1080").is_ok());
+        let refused = proxied("http://u:hunter2@proxy:3128").expect_err("a password");
+        assert!(!refused.message().contains("hunter2"), "{refused}");
+        assert!(settings(Network::none().upstream_proxy("env")).is_err());
         let many = vec![Port::new(1, Host::any()); PUBLISHED_MAX + 1];
         assert!(
             Network::outbound()

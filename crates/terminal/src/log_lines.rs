@@ -84,6 +84,8 @@ fn closed(close: &NetworkClose) -> String {
         FlowEnd::Timeout => "not answered",
         FlowEnd::Idle => "idle",
         FlowEnd::Denied => "refused by the rules for HTTPS",
+        FlowEnd::ProxyRefused => "refused by the upstream proxy",
+        FlowEnd::ProxyFailed => "not connected by the upstream proxy",
         FlowEnd::Machine => "ended with the machine",
         _ => "ended",
     };

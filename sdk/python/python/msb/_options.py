@@ -165,6 +165,8 @@ def _network(given: Network | str) -> Any:
         "allow": _texts(network.allow),
         "deny": _texts(network.deny),
         "dns": _texts(network.dns),
+        "upstream_proxy": network.upstream_proxy,
+        "log": network.log,
     }
 
 

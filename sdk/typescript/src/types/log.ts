@@ -117,7 +117,11 @@ export interface NetworkClose {
     | "timeout"
     | "idle"
     | "denied"
+    | "proxy-refused"
+    | "proxy-failed"
     | "machine";
+  /** The status with which the upstream proxy refused it: of HTTP, or the reply of SOCKS5; absent otherwise. */
+  readonly status?: number;
 }
 
 /** A DNS query, and its answer. */

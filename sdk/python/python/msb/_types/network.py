@@ -20,6 +20,11 @@ class Network:
     """Rules that deny destinations; they win over `allow`."""
     dns: Sequence[str] = ()
     """Resolvers to ask instead of the host's, as `IP` or `IP:PORT`."""
+    upstream_proxy: str | None = None
+    """The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`,
+    or `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start."""
+    log: Literal["off", "flows", "http"] = "http"
+    """The events that the log of the network has."""
 
     @classmethod
     def none(cls) -> Network:
@@ -28,10 +33,16 @@ class Network:
 
     @classmethod
     def listed(
-        cls, allow: Sequence[str] = (), *, deny: Sequence[str] = (), dns: Sequence[str] = ()
+        cls,
+        allow: Sequence[str] = (),
+        *,
+        deny: Sequence[str] = (),
+        dns: Sequence[str] = (),
+        upstream_proxy: str | None = None,
+        log: Literal["off", "flows", "http"] = "http",
     ) -> Network:
         """Returns a network that reaches only what `allow` says."""
-        return cls("listed", tuple(allow), tuple(deny), tuple(dns))
+        return cls("listed", tuple(allow), tuple(deny), tuple(dns), upstream_proxy, log)
 
     @classmethod
     def outbound(
@@ -40,9 +51,11 @@ class Network:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         dns: Sequence[str] = (),
+        upstream_proxy: str | None = None,
+        log: Literal["off", "flows", "http"] = "http",
     ) -> Network:
         """Returns a network that reaches everything but private, link-local and the host's own addresses."""
-        return cls("outbound", tuple(allow), tuple(deny), tuple(dns))
+        return cls("outbound", tuple(allow), tuple(deny), tuple(dns), upstream_proxy, log)
 
 
 @dataclass(frozen=True)
