@@ -9,8 +9,9 @@ use crate::{NetworkLogDetail, Settings};
 
 /// The port of HTTPS.
 const HTTPS_PORT: u16 = 443;
-/// The number of hellos that are read at once: some 3 MiB. Further connections pass without a record of their name.
-const HELLOS_MAX: usize = 128;
+/// The number of hellos that are read at once: less than 1 MiB. A hello is read within one or two segments; connections beyond
+/// these pass without a record of their name.
+const HELLOS_MAX: usize = 32;
 
 /// The TLS hellos of connections that are passed on, which are read for the log.
 #[derive(Debug)]
