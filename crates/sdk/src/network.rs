@@ -113,7 +113,7 @@ impl Network {
 
     /// Sets the events that the log of the network has.
     #[must_use]
-    pub const fn log(mut self, detail: NetworkLogDetail) -> Self {
+    pub fn log(mut self, detail: NetworkLogDetail) -> Self {
         self.log = detail;
         self
     }

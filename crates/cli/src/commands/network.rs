@@ -53,14 +53,14 @@ pub(crate) struct NetworkArguments {
     /// DNS resolver to use instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
-    /// Proxy for the TCP connections of the sandbox, such as socks5h://HOST:PORT, or env
+    /// Proxy for connections that leave the host
     ///
-    /// Other forms are http://HOST:PORT, and socks5://HOST:PORT, which is told addresses and no names. With env, each start
+    /// A URL is http://HOST:PORT, socks5h://HOST:PORT, or socks5://HOST:PORT, which is told addresses and no names. With env, each start
     /// reads HTTPS_PROXY, ALL_PROXY and NO_PROXY of this host, which may have a user and a password. Rules decide before,
     /// connections to this host are direct, and UDP is refused except for DNS.
     #[arg(long, value_name = "URL|env")]
     upstream_proxy: Option<String>,
-    /// Events in the log that msb logs --source network prints
+    /// Events in the log of the network
     #[arg(long, value_enum, default_value_t)]
     network_log: LogDetail,
     /// Secret for requests to HOST, which the sandbox cannot read
