@@ -1,6 +1,7 @@
 //! Flows to destinations that the user is asked about.
 
 use std::net::SocketAddrV4;
+use std::sync::Arc;
 
 use crate::Protocol;
 use crate::asks::Pending;
@@ -16,39 +17,42 @@ use crate::recorded_flow::RecordedFlow;
 use crate::recorder::Recorder;
 use crate::replies::{DENIED, unreachable};
 use crate::revocation::Revocation;
+use crate::route::Route;
 use crate::supervisor_messages::Told;
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
+use crate::ways::Ways;
 
 /// A flow that waits for an answer of the user.
 pub(crate) struct AskedFlow {
     pub(crate) protocol: Protocol,
     pub(crate) address: SocketAddrV4,
+    /// The name in the words of the question; `None` if they have the address.
+    pub(crate) name: Option<String>,
     pub(crate) pending: Pending,
     pub(crate) gate: Gate,
     pub(crate) recorder: Recorder,
-    /// `None` if no TLS is ended.
-    pub(crate) edge: Option<EdgeFlows>,
+    pub(crate) ways: Arc<Ways>,
 }
 
 impl AskedFlow {
     /// Establishes a connection of the guest once it is allowed. Until then the guest repeats its first segment.
     pub(crate) async fn connect(mut self, opening: Opening, buffers: Budget) {
-        let Some(permit) = self.permit().await else {
+        let Some((permit, route)) = self.permit().await else {
             opening.refuse().await;
             return;
         };
         match self.tls_end() {
             None => {
                 let record = self.record(permit);
-                opening.connect(self.address, record, buffers).await;
+                let hello = self.ways.hellos.watch(self.address.port(), &record);
+                opening.connect(route, record, hello, buffers).await;
             }
             Some(end) => {
                 // Without room, the guest's next segment is one of no connection.
-                if let Some(flow) = self.edge.as_ref().and_then(EdgeFlows::open) {
+                if let Some(flow) = self.ways.edge.as_ref().and_then(EdgeFlows::open) {
                     let record = self.record(permit);
                     let buffers = Buffers::new(&buffers);
-                    flow.serve(opening, record, (self.address, end), buffers)
-                        .await;
+                    flow.serve(opening, record, (route, end), buffers).await;
                 }
             }
         }
@@ -59,7 +63,7 @@ impl AskedFlow {
     pub(crate) async fn exchange(mut self, flow: UdpFlow, packet: Vec<u8>) {
         let refusal = match self.permit().await {
             None => DENIED,
-            Some(permit) => match HostEnd::connect(self.address) {
+            Some((permit, _)) => match HostEnd::connect(self.address) {
                 Ok(host) => {
                     let record = self.record(permit);
                     let end = flow.join(host, &record.traffic).await;
@@ -78,18 +82,24 @@ impl AskedFlow {
         }
     }
 
-    /// Waits for the answer. `None` if the flow is refused, which is recorded.
-    async fn permit(&mut self) -> Option<Permit> {
+    /// Waits for the answer. Returns the permission and the way to the destination; `None` if the flow is refused, which
+    /// is recorded.
+    async fn permit(&mut self) -> Option<(Permit, Route)> {
         let told = self.pending.told().await;
         let policy = self.gate.policy();
         let decision = policy.decide(self.address);
         if decision.is_allowed() {
             // The answer, or someone else, has added a rule.
-            return Some(decision.reason.into());
+            let by = (&*policy, decision.reason);
+            let route = self.ways.routes.to(self.address, by, || self.name.clone());
+            return Some((decision.reason.into(), route));
         }
         let reason = match told {
             // A rule that has come meanwhile denies it in spite of the answer.
-            Told::Allowed if policy.asks_about(decision.reason) => return Some(Permit::Asked),
+            Told::Allowed if policy.asks_about(decision.reason) => {
+                let route = self.ways.routes.asked(self.address, self.name.clone());
+                return Some((Permit::Asked, route));
+            }
             Told::Allowed | Told::Unanswered => decision.reason,
             Told::Denied => Reason::Asked,
         };
@@ -99,7 +109,7 @@ impl AskedFlow {
 
     /// Returns the treatment of the connection's TLS, as the rules of this moment have it.
     fn tls_end(&self) -> Option<TlsEnd> {
-        self.edge.as_ref()?;
+        self.ways.edge.as_ref()?;
         let policy = self.gate.policy();
         policy.tls_end(self.address, policy.decide(self.address).reason)
     }

@@ -28,6 +28,8 @@ pub(crate) enum Reason<'a> {
     Quic,
     /// The user was asked, and has answered.
     Asked,
+    /// The upstream proxy carries no datagrams.
+    Proxy,
     /// No rule opens it.
     Never,
 }
@@ -71,6 +73,7 @@ impl fmt::Display for Reason<'_> {
             Self::Resolver => f.write_str("other-resolver"),
             Self::Quic => f.write_str("quic-of-secret"),
             Self::Asked => f.write_str("asked"),
+            Self::Proxy => f.write_str("upstream-proxy"),
             Self::Never => f.write_str("never"),
         }
     }

@@ -12,8 +12,9 @@
 //! [`Settings`] say what the guest may connect to; `docs/network.md` gives the order in which its
 //! rules decide. Connections to the hosts of secrets, and of HTTPS requests that are allowed, go
 //! through [`msb_tls_edge`], which ends their TLS; the values of secrets arrive on a socket of their
-//! own. A network without [`EdgeParts`] does nothing of this. The supervisor, with which a network is connected by a
-//! stream, changes the rules while it runs, and is asked about what they deny. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
+//! own. A network without [`EdgeParts`] does nothing of this. What is allowed is connected to directly, or through an
+//! [`UpstreamProxy`]. The supervisor, with which a network is connected by a stream, changes the rules while it runs, and
+//! is asked about what they deny. A [`NetworkRecord`] tells of a connection, its end, a refusal or a DNS query.
 //!
 //! **Limits.** Connections, flows, DNS queries and every queue are bounded. A side that does not
 //! read stops the other: nothing is kept for it beyond its TCP buffers. Only IPv4, TCP and UDP are
@@ -34,9 +35,11 @@ mod edge;
 mod flows;
 mod frames;
 mod gate;
+mod hellos;
 mod learned;
 mod limits;
 mod link;
+mod log_detail;
 mod log_record;
 mod name;
 mod names;
@@ -48,6 +51,7 @@ mod permit;
 mod policy;
 mod port;
 mod ports;
+mod proxy;
 mod publish;
 mod published;
 mod question;
@@ -60,6 +64,7 @@ mod resolutions;
 mod resolved;
 mod resolvers;
 mod revocation;
+mod route;
 mod rule;
 mod rules;
 mod rules_record;
@@ -71,11 +76,15 @@ mod tcp;
 mod tls_events;
 mod tls_record;
 mod udp;
+mod upstream_proxy;
+mod watched;
+mod ways;
 mod window;
 mod wire;
 
 pub use edge::EdgeParts;
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
+pub use log_detail::NetworkLogDetail;
 pub use log_record::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
     NetworkReport, NetworkTotals, Verdict,
@@ -84,6 +93,7 @@ pub use msb_tls_edge::{EdgeEvent, HttpRecord, HttpVerdict};
 pub use network::{Network, READY, ServeError};
 pub use port::{Host, InvalidPort, Port};
 pub use ports::{InvalidPorts, Ports};
+pub use proxy::{ProxyUrl, UpstreamProxyError};
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
@@ -94,3 +104,4 @@ pub use supervisor_messages::{
     FromNetwork, MESSAGE_MAX_BYTES, ToNetwork, Told, message_line, message_of_line,
 };
 pub use tls_record::NetworkTls;
+pub use upstream_proxy::{InvalidUpstreamProxy, PROXY_VARIABLES, UpstreamProxy};

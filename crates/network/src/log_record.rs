@@ -84,6 +84,9 @@ pub struct NetworkClose {
     pub ms: u64,
     /// The way in which it ended.
     pub end: FlowEnd,
+    /// The status with which the upstream proxy refused it: of HTTP, or the reply of SOCKS5; `None` if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 /// A DNS query, and its answer.
@@ -144,6 +147,10 @@ pub enum FlowEnd {
     Denied,
     /// Rules that changed deny it, and it was to be closed.
     Revoked,
+    /// The upstream proxy refused the connection.
+    ProxyRefused,
+    /// The upstream proxy could not be connected to, or did not answer as one.
+    ProxyFailed,
     /// The machine ended before it did.
     Machine,
 }

@@ -16,17 +16,21 @@ use crate::control::serve_control;
 use crate::edge::{EdgeFlows, EdgeParts};
 use crate::frames::{FrameReader, write_frames};
 use crate::gate::Gate;
+use crate::hellos::Hellos;
 use crate::limits::{
     CONTROL_CLIENTS_MAX, GUEST_QUEUE_FRAMES, QUESTIONS_MAX, SUPERVISOR_QUEUE, TCP_FLOWS_MAX,
     UDP_FLOWS_MAX,
 };
 use crate::names::NameService;
 use crate::policy::Policy;
+use crate::proxy::{Proxy, UpstreamProxyError};
 use crate::published::{Listener, PublishError, listen, take_arrivals};
 use crate::recorder::Recorder;
 use crate::resolvers::Resolvers;
+use crate::route::Routes;
 use crate::supervisor::Supervised;
 use crate::switch::Switch;
+use crate::ways::Ways;
 use crate::{Publish, Settings};
 
 /// The bytes sent on the frame socket before any frame, once the network is ready for the guest.
@@ -57,6 +61,9 @@ pub enum ServeError {
     /// The settings have secrets or HTTPS requests, and nothing ends the TLS of their hosts.
     #[error("the network has no edge for its secrets and HTTPS requests")]
     NoEdge,
+    /// The upstream proxy cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] UpstreamProxyError),
 }
 
 /// A sandbox's network that listens on its published ports and does not serve a guest yet.
@@ -67,6 +74,7 @@ pub struct Network {
     listeners: Vec<Listener>,
     resolvers: Resolvers,
     edge: Option<EdgeParts>,
+    routes: Routes,
     /// The user that may use the control socket.
     owner: Uid,
     /// The supervisor, which changes rules and answers questions; `None` if there is none.
@@ -74,15 +82,18 @@ pub struct Network {
 }
 
 impl Network {
-    /// Listens on the published ports and finds the resolvers. Nothing after it needs a privilege.
+    /// Listens on the published ports, and finds the resolvers and the upstream proxy. Nothing after it needs a privilege.
     /// `edge` is `None` exactly if the settings end no TLS.
     ///
     /// # Errors
-    /// If the event loop cannot be started, a port cannot be published, or the edge is missing.
+    /// If the event loop cannot be started, a port cannot be published, the upstream proxy cannot be found, or the edge is
+    /// missing.
     pub fn bind(settings: &Settings, edge: Option<EdgeParts>) -> Result<Self, ServeError> {
         if settings.ends_tls() && edge.is_none() {
             return Err(ServeError::NoEdge);
         }
+        let proxy = settings.upstream_proxy.as_ref().map(Proxy::find);
+        let proxy = proxy.transpose()?.flatten();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -94,6 +105,7 @@ impl Network {
             listeners,
             resolvers: Resolvers::new(settings.resolvers.clone()),
             edge,
+            routes: Routes::new(proxy),
             owner: geteuid(),
             supervisor: None,
         })
@@ -147,13 +159,14 @@ impl Network {
             listeners,
             resolvers,
             edge,
+            routes,
             owner,
             supervisor,
         } = self;
         let flags = fcntl_getfl(&reports);
         let flags = flags.and_then(|flags| fcntl_setfl(&reports, flags | OFlags::NONBLOCK));
         flags.map_err(|error| io_error("use the pipe for reports")(error.into()))?;
-        let recorder = Recorder::new(reports);
+        let recorder = Recorder::new(reports, settings.log);
         let served = runtime.block_on(async {
             socket
                 .set_nonblocking(true)
@@ -179,7 +192,12 @@ impl Network {
             let names = NameService::new(gate.clone(), resolvers, recorder.clone());
             let names = Arc::new(names);
             let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
-            let switch = Switch::new(gate, names, edge, to_guest, recorder.clone());
+            let ways = Ways {
+                edge,
+                hellos: Hellos::new(&settings),
+                routes,
+            };
+            let switch = Switch::new(gate, names, ways, to_guest, recorder.clone());
             tokio::spawn(recorder.clone().report_changes());
             switch_frames(socket, switch, frames, listeners).await
         });

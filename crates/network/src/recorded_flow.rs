@@ -1,9 +1,12 @@
+use std::io;
 use std::net::IpAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::Protocol;
 use crate::log_record::{FlowEnd, NetworkClose, NetworkConnect, Verdict};
+use crate::proxy::ProxyFailure;
 use crate::recorder::Recorder;
 use crate::revocation::Revocation;
 use crate::tls_events::TlsEvents;
@@ -21,6 +24,8 @@ pub(crate) struct RecordedFlow {
     is_begun: bool,
     began: Instant,
     end: FlowEnd,
+    /// The status of the upstream proxy, if that refused the flow.
+    status: OnceLock<u16>,
 }
 
 /// The bytes of a flow.
@@ -82,12 +87,20 @@ impl RecordedFlow {
             began: Instant::now(),
             // Nothing else drops a flow without its end.
             end: FlowEnd::Machine,
+            status: OnceLock::new(),
         }
     }
 
     /// Returns the recorder of events of the flow's TLS.
     pub(crate) fn tls_events(&self) -> TlsEvents {
         TlsEvents::new(self.recorder.clone(), self.flow)
+    }
+
+    /// Keeps the status of the upstream proxy, if a connection failed because of that.
+    pub(crate) fn note_failure(&self, error: &io::Error) {
+        if let Some(status) = ProxyFailure::of(error).and_then(ProxyFailure::status) {
+            let _ = self.status.set(status);
+        }
     }
 
     /// Records the end of the flow.
@@ -105,6 +118,7 @@ impl Drop for RecordedFlow {
             received: self.traffic.received.load(Ordering::Relaxed),
             ms: ms.try_into().unwrap_or(u64::MAX),
             end: self.end,
+            status: self.status.get().copied(),
         };
         self.recorder.end(close, self.is_begun);
     }

@@ -17,6 +17,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::decision::{Decision, Reason};
+use crate::log_detail::NetworkLogDetail;
 use crate::log_record::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
     NetworkReport, Verdict,
@@ -45,9 +46,9 @@ struct Shared {
 }
 
 impl Recorder {
-    /// Returns a recorder that writes to a pipe, which must not block.
-    pub(crate) fn new(pipe: File) -> Self {
-        let state = State::new(pipe, Instant::now());
+    /// Returns a recorder that writes this much to a pipe, which must not block.
+    pub(crate) fn new(pipe: File, detail: NetworkLogDetail) -> Self {
+        let state = State::new(pipe, detail, Instant::now());
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             changed: Notify::new(),
@@ -112,8 +113,7 @@ impl Recorder {
             let name = state.resolved.name_of(*address.ip());
             let refused = Refused::Address(address, name);
             state.refusals.tell(refused, reason);
-            if !state.others.admits(Instant::now()) {
-                state.totals.lost_records += 1;
+            if !state.admits_other() {
                 return;
             }
             let connect = NetworkConnect {
@@ -162,8 +162,7 @@ impl Recorder {
             if let Some(refused) = refused {
                 state.refusals.tell(refused, decision.reason);
             }
-            if !state.others.admits(Instant::now()) {
-                state.totals.lost_records += 1;
+            if !state.admits_other() {
                 return;
             }
             let query = NetworkQuery {

@@ -52,7 +52,7 @@ impl Refused<'_> {
     /// without being asked; and a user knows the answers that the user gave.
     fn why(self, reason: Reason<'_>) -> Option<&'static str> {
         Some(match (reason, self) {
-            (Reason::Never | Reason::Quic | Reason::Asked, _) => return None,
+            (Reason::Never | Reason::Quic | Reason::Proxy | Reason::Asked, _) => return None,
             (Reason::Rule(_), _) => "denied by --net-deny",
             (Reason::Resolver, _) => "names are denied, so only the gateway answers queries",
             (Reason::Default(_), _) => "not listed",

@@ -5,7 +5,7 @@ use msb_secrets::{HttpsDestination, Secret};
 use msb_tls_edge::EdgeSettings;
 use serde::{Deserialize, Serialize};
 
-use crate::{Publish, Rule};
+use crate::{NetworkLogDetail, Publish, Rule, UpstreamProxy};
 
 /// The network of a sandbox, as the sandbox's record stores it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,12 +31,23 @@ pub struct Settings {
     /// True if the user is asked about destinations that no rule denies and the default does.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asks: bool,
+    /// The proxy that connections go through; `None` if they leave the host directly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upstream_proxy: Option<UpstreamProxy>,
+    /// The events that the log has.
+    #[serde(skip_serializing_if = "NetworkLogDetail::is_default")]
+    pub log: NetworkLogDetail,
 }
 
 impl Settings {
     /// Returns true if the network ends the TLS of some destinations.
     pub const fn ends_tls(&self) -> bool {
         !self.secrets.is_empty() || !self.requests.is_empty()
+    }
+
+    /// Returns true if the network reads the variables of the environment that name a proxy.
+    pub fn reads_proxy(&self) -> bool {
+        self.upstream_proxy == Some(UpstreamProxy::Environment)
     }
 
     /// Returns the destinations whose TLS is ended, and what is done there.

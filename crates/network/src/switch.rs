@@ -30,16 +30,17 @@ use crate::recorded_flow::RecordedFlow;
 use crate::recorder::Recorder;
 use crate::replies::{self, DENIED};
 use crate::revocation::Revocation;
+use crate::route::Route;
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
+use crate::ways::Ways;
 use crate::wire::Wire;
 
 /// The gateway's switch: it takes frames from the guest and passes them to flows.
 pub(crate) struct Switch {
     gate: Gate,
     names: Arc<NameService>,
-    /// `None` if no TLS is ended.
-    edge: Option<EdgeFlows>,
+    ways: Arc<Ways>,
     to_guest: mpsc::Sender<Vec<u8>>,
     tcp: Flows,
     udp: Flows,
@@ -52,10 +53,10 @@ pub(crate) struct Switch {
 
 /// The destination of a flow that the guest opens.
 enum Target {
-    /// An address, and the rule that allows it.
-    Host(SocketAddrV4, Permit),
+    /// The way to an address, and the rule that allows it.
+    Host(Route, Permit),
     /// The same, and the treatment of the connection's TLS.
-    Edge(SocketAddrV4, Permit, TlsEnd),
+    Edge(Route, Permit, TlsEnd),
     /// An address that the user is asked about.
     Asked(AskedFlow),
     Names,
@@ -66,7 +67,7 @@ impl Switch {
     pub(crate) fn new(
         gate: Gate,
         names: Arc<NameService>,
-        edge: Option<EdgeFlows>,
+        ways: Ways,
         to_guest: mpsc::Sender<Vec<u8>>,
         recorder: Recorder,
     ) -> Self {
@@ -74,7 +75,7 @@ impl Switch {
         Self {
             gate,
             names,
-            edge,
+            ways: Arc::new(ways),
             to_guest,
             tcp: Flows::new(TCP_FLOWS_MAX, queued.clone()),
             udp: Flows::new(UDP_FLOWS_MAX, queued),
@@ -119,10 +120,11 @@ impl Switch {
                     tokio::spawn(serve_names(opening, Arc::clone(&self.names), place));
                 }
             }
-            Target::Host(address, permit) => {
+            Target::Host(route, permit) => {
                 if let Some(opening) = self.open_stream(key, segment) {
-                    let flow = self.record(Protocol::Tcp, address, permit);
-                    tokio::spawn(opening.connect(address, flow, self.buffers.clone()));
+                    let flow = self.record(Protocol::Tcp, route.address, permit);
+                    let hello = self.ways.hellos.watch(route.address.port(), &flow);
+                    tokio::spawn(opening.connect(route, flow, hello, self.buffers.clone()));
                 }
             }
             Target::Asked(flow) => {
@@ -130,13 +132,13 @@ impl Switch {
                     tokio::spawn(flow.connect(opening, self.buffers.clone()));
                 }
             }
-            Target::Edge(address, permit, end) => {
-                if let Some(flow) = self.edge.as_ref().and_then(EdgeFlows::open)
+            Target::Edge(route, permit, end) => {
+                if let Some(flow) = self.ways.edge.as_ref().and_then(EdgeFlows::open)
                     && let Some(opening) = self.open_stream(key, segment)
                 {
-                    let record = self.record(Protocol::Tcp, address, permit);
+                    let record = self.record(Protocol::Tcp, route.address, permit);
                     let buffers = Buffers::new(&self.buffers);
-                    tokio::spawn(flow.serve(opening, record, (address, end), buffers));
+                    tokio::spawn(flow.serve(opening, record, (route, end), buffers));
                 }
             }
         }
@@ -160,7 +162,7 @@ impl Switch {
             return;
         }
         let (address, permit) = match self.target(Protocol::Udp, key.remote) {
-            Target::Host(address, permit) => (address, permit),
+            Target::Host(route, permit) => (route.address, permit),
             Target::Asked(flow) => {
                 if let Some(packets) = self.udp.open(key, Origin::Guest) {
                     let waiting = self.udp_flow(key, packets);
@@ -269,7 +271,7 @@ impl Switch {
         let address = SocketAddrV4::new(host_address(*remote.ip()), remote.port());
         let policy = self.gate.policy();
         let decision = policy.decide(address);
-        let edge = self.edge.as_ref();
+        let edge = self.ways.edge.as_ref();
         let end = edge.and_then(|_| policy.tls_end(address, decision.reason));
         let is_quic = end.is_some() && protocol == Protocol::Udp;
         if !decision.is_allowed() {
@@ -279,10 +281,16 @@ impl Switch {
         if is_quic {
             return self.refuse(protocol, address, Reason::Quic, false);
         }
+        let resolved = || self.recorder.name_of(*address.ip());
+        let by = (&*policy, decision.reason);
+        let route = self.ways.routes.to(address, by, resolved);
+        if protocol == Protocol::Udp && route.is_proxied() {
+            return self.refuse(protocol, address, Reason::Proxy, false);
+        }
         let permit = Permit::from(decision.reason);
         match end {
-            None => Target::Host(address, permit),
-            Some(end) => Target::Edge(address, permit, end),
+            None => Target::Host(route, permit),
+            Some(end) => Target::Edge(route, permit, end),
         }
     }
 
@@ -294,24 +302,31 @@ impl Switch {
         reason: Reason<'_>,
         is_asked: bool,
     ) -> Target {
+        // An answer would not open what the upstream proxy does not carry.
+        let is_carried = || {
+            let route = self.ways.routes.asked(address, None);
+            protocol == Protocol::Tcp || !route.is_proxied()
+        };
+        let is_asked = is_asked && is_carried();
         let asked = is_asked.then(|| {
             let name = self.recorder.name_of(*address.ip());
             let name = name.filter(|name| is_of_hosts(name));
-            self.gate.ask_about(address, name.as_deref())
+            (self.gate.ask_about(address, name.as_deref()), name)
         });
         let reason = match asked {
-            Some(Asked::Waits(pending)) => {
+            Some((Asked::Waits(pending), name)) => {
                 return Target::Asked(AskedFlow {
                     protocol,
                     address,
+                    name,
                     pending,
                     gate: self.gate.clone(),
                     recorder: self.recorder.clone(),
-                    edge: self.edge.clone(),
+                    ways: Arc::clone(&self.ways),
                 });
             }
-            Some(Asked::Denied) => Reason::Asked,
-            Some(Asked::Unasked) | None => reason,
+            Some((Asked::Denied, _)) => Reason::Asked,
+            Some((Asked::Unasked, _)) | None => reason,
         };
         self.recorder.refuse(protocol, address, reason);
         Target::Denied

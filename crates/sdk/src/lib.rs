@@ -117,7 +117,9 @@ pub use msb_secrets::{
     ValueState,
 };
 pub use names::Names;
-pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
+pub use network::{
+    Host, InvalidPort, Network, NetworkLogDetail, NetworkMode, Port, TransportProtocol,
+};
 pub use network_log::{
     EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
     NetworkLog, NetworkQuery, NetworkRecord, NetworkRulesChange, NetworkTls, Verdict,

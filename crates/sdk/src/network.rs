@@ -1,7 +1,9 @@
 use std::net::{IpAddr, SocketAddr};
 
 use msb_runtime::network::{DefaultPolicy, NetworkRules, Publish, Settings};
-pub use msb_runtime::network::{Host, InvalidPort, Port, Protocol as TransportProtocol};
+pub use msb_runtime::network::{
+    Host, InvalidPort, NetworkLogDetail, Port, Protocol as TransportProtocol,
+};
 use msb_secrets::Secret;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -35,6 +37,11 @@ pub struct Network {
     pub dns: Vec<String>,
     /// True to ask about destinations that no rule denies and the mode does: see [`Sandbox::on_ask`](crate::Sandbox::on_ask).
     pub ask: bool,
+    /// The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`,
+    /// or `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start.
+    pub upstream_proxy: Option<String>,
+    /// The events that the log of the network has.
+    pub log: NetworkLogDetail,
 }
 
 /// The destinations that a sandbox reaches without a rule.
@@ -104,6 +111,20 @@ impl Network {
         self
     }
 
+    /// Sets the proxy for TCP connections that leave the host, such as `socks5h://HOST:PORT`, or `env`.
+    #[must_use]
+    pub fn upstream_proxy(mut self, proxy: impl Into<String>) -> Self {
+        self.upstream_proxy = Some(proxy.into());
+        self
+    }
+
+    /// Sets the events that the log of the network has.
+    #[must_use]
+    pub const fn log(mut self, detail: NetworkLogDetail) -> Self {
+        self.log = detail;
+        self
+    }
+
     /// Returns the settings for an image that exposes these ports, all of which are published with
     /// `publish_all`, and for these secrets. `None` if the sandbox has no network.
     pub(crate) fn settings(
@@ -139,6 +160,8 @@ impl Network {
             resolvers: self.resolvers()?,
             secrets: secrets.to_vec(),
             asks: self.ask,
+            upstream_proxy: self.upstream_proxy.as_deref().map(str::parse).transpose()?,
+            log: self.log,
             ..Settings::default()
         };
         settings.set_rules(self.rules()?);
@@ -175,12 +198,13 @@ impl Network {
             && self.allow.is_empty()
             && self.deny.is_empty()
             && self.dns.is_empty()
-            && !self.ask;
+            && !self.ask
+            && self.upstream_proxy.is_none();
         if is_plain {
             return Ok(None);
         }
         Err(Error::invalid(
-            "-p, -P, --net-allow, --net-deny, --net-ask and --dns cannot be given with --network none",
+            "-p, -P, --net-allow, --net-deny, --net-ask, --dns and --upstream-proxy cannot be given with --network none",
         ))
     }
 }
@@ -206,7 +230,7 @@ fn leads_to(published: &[Publish], other: &Publish) -> bool {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny, dns and ask"
+    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny, dns, ask, upstream_proxy and log"
 )]
 enum NetworkForm {
     Mode(NetworkMode),
@@ -222,6 +246,8 @@ struct WholeNetwork {
     deny: Vec<String>,
     dns: Vec<String>,
     ask: bool,
+    upstream_proxy: Option<String>,
+    log: NetworkLogDetail,
 }
 
 /// Reads an object, or the mode alone: `"none"`.
@@ -235,6 +261,8 @@ impl<'de> Deserialize<'de> for Network {
                 deny: whole.deny,
                 dns: whole.dns,
                 ask: whole.ask,
+                upstream_proxy: whole.upstream_proxy,
+                log: whole.log,
             },
         })
     }
@@ -267,6 +295,11 @@ mod tests {
         assert!(settings(Network::none().allow("a.b")).is_err());
         assert!(settings(Network::outbound().deny("a.b:80")).is_err());
         assert!(settings(Network::outbound().dns("no address")).is_err());
+        let proxied = |proxy: &str| settings(Network::outbound().upstream_proxy(proxy));
+        assert!(proxied("env").is_ok() && proxied("socks5h://proxy:1080").is_ok());
+        let refused = proxied("http://u:hunter2@proxy:3128").expect_err("a password");
+        assert!(!refused.message().contains("hunter2"), "{refused}");
+        assert!(settings(Network::none().upstream_proxy("env")).is_err());
         let many = vec![Port::new(1, Host::any()); PUBLISHED_MAX + 1];
         assert!(
             Network::outbound()

@@ -104,6 +104,8 @@ fn closed(close: &NetworkClose) -> String {
         FlowEnd::Idle => "idle",
         FlowEnd::Denied => "refused by the rules for HTTPS",
         FlowEnd::Revoked => "closed by changed rules",
+        FlowEnd::ProxyRefused => "refused by the upstream proxy",
+        FlowEnd::ProxyFailed => "not connected by the upstream proxy",
         FlowEnd::Machine => "ended with the machine",
         _ => "ended",
     };

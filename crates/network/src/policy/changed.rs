@@ -76,4 +76,9 @@ impl Policy {
     pub(crate) fn allow_once(&self, name: &DomainName) {
         self.allowed_once.add(name, Instant::now());
     }
+
+    /// Returns true if the user has allowed this name a moment ago.
+    pub(crate) fn allows_once(&self, name: &DomainName) -> bool {
+        self.allowed_once.has(name, Instant::now())
+    }
 }

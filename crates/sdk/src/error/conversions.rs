@@ -103,6 +103,7 @@ converted! {
         msb_runtime::network::InvalidPort,
         msb_runtime::network::InvalidPublish,
         msb_runtime::network::InvalidRule,
+        msb_runtime::network::InvalidUpstreamProxy,
         msb_sandbox_model::InvalidGuestSettings,
         msb_sandbox_model::InvalidHostname,
         msb_sandbox_model::InvalidMode,

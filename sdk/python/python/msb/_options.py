@@ -166,6 +166,8 @@ def network(given: Network | str) -> Any:
         "deny": _texts(value.deny),
         "dns": _texts(value.dns),
         "ask": value.ask,
+        "upstream_proxy": value.upstream_proxy,
+        "log": value.log,
     }
 
 

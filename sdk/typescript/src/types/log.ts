@@ -119,7 +119,11 @@ export interface NetworkClose {
     | "idle"
     | "denied"
     | "revoked"
+    | "proxy-refused"
+    | "proxy-failed"
     | "machine";
+  /** The status with which the upstream proxy refused it: of HTTP, or the reply of SOCKS5; absent otherwise. */
+  readonly status?: number;
 }
 
 /** A DNS query, and its answer. */

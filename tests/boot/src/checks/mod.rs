@@ -55,6 +55,7 @@ mod surroundings;
 mod terminal;
 mod undo;
 mod unrunnable;
+mod upstream_proxy;
 mod volumes;
 
 use anyhow::Result;
@@ -117,6 +118,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "what goes out is in a log that the guest cannot forge",
         network_log::recorded,
+    ),
+    (
+        "connections go through the proxy of the user",
+        upstream_proxy::used,
     ),
     (
         "without a network there is only the loopback",

@@ -78,7 +78,7 @@ class NetworkRecord:
     """Time since the begin of the flow, in milliseconds."""
     end: str | None = None
     """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle`,
-    `denied`, `revoked` or `machine`."""
+    `denied`, `revoked`, `proxy-refused`, `proxy-failed` or `machine`."""
     count: int = 1
     """The number of equal events that the record stands for."""
     sni: str | None = None
@@ -94,7 +94,7 @@ class NetworkRecord:
     query: bool = False
     """True if the request has a query."""
     status: int | None = None
-    """The status of the answer; `None` if there is none."""
+    """The status of the answer, or that with which the upstream proxy refused a flow; `None` if there is none."""
     version: str | None = None
     """The version of HTTP: `http/1.1` or `h2`."""
     secrets: tuple[str, ...] = ()

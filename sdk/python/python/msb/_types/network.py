@@ -22,6 +22,11 @@ class Network:
     """Resolvers to ask instead of the host's, as `IP` or `IP:PORT`."""
     ask: bool = False
     """True to ask about destinations that no rule denies and the mode does: see `Sandbox.on_ask`."""
+    upstream_proxy: str | None = None
+    """The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`,
+    or `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start."""
+    log: Literal["off", "flows", "http"] = "http"
+    """The events that the log of the network has."""
 
     @classmethod
     def none(cls) -> Network:
@@ -36,9 +41,12 @@ class Network:
         deny: Sequence[str] = (),
         dns: Sequence[str] = (),
         ask: bool = False,
+        upstream_proxy: str | None = None,
+        log: Literal["off", "flows", "http"] = "http",
     ) -> Network:
         """Returns a network that reaches only what `allow` says."""
-        return cls("listed", tuple(allow), tuple(deny), tuple(dns), ask)
+        rules = (tuple(allow), tuple(deny), tuple(dns))
+        return cls("listed", *rules, ask, upstream_proxy, log)
 
     @classmethod
     def outbound(
@@ -48,9 +56,12 @@ class Network:
         deny: Sequence[str] = (),
         dns: Sequence[str] = (),
         ask: bool = False,
+        upstream_proxy: str | None = None,
+        log: Literal["off", "flows", "http"] = "http",
     ) -> Network:
         """Returns a network that reaches everything but private, link-local and the host's own addresses."""
-        return cls("outbound", tuple(allow), tuple(deny), tuple(dns), ask)
+        rules = (tuple(allow), tuple(deny), tuple(dns))
+        return cls("outbound", *rules, ask, upstream_proxy, log)
 
 
 @dataclass(frozen=True)
