@@ -62,9 +62,8 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Measured> {
     let many = crowd::many(arguments, &proxy)?;
     let (mut wall, mut busy) = (Vec::new(), Vec::new());
     for speed in speeds {
-        let row = |pairs: timing::Pairs| {
-            Row::new(speed.name.clone(), vec![Some(pairs.a), Some(pairs.b)])
-        };
+        let row =
+            |pairs: timing::Pairs| Row::new(speed.name.clone(), vec![Some(pairs.a), Some(pairs.b)]);
         wall.push(row(speed.wall));
         busy.push(row(speed.busy));
     }
@@ -154,7 +153,9 @@ impl Speed {
         Ok([
             Target::new(
                 ratio >= SHARE_MIN,
-                format!("{name}: ended TLS has {ratio:.2} of the speed of passed TLS (at least {SHARE_MIN})"),
+                format!(
+                    "{name}: ended TLS has {ratio:.2} of the speed of passed TLS (at least {SHARE_MIN})"
+                ),
             ),
             Target::new(
                 ended >= SPEED_MIN_MB_S,

@@ -82,7 +82,8 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb, image: &str) -> Result<M
         Table {
             title: "Memory of the network process of a sandbox with a secret".to_owned(),
             conditions: conditions(
-                "resident memory, with the pages of the program; once each, in this order".to_owned(),
+                "resident memory, with the pages of the program; once each, in this order"
+                    .to_owned(),
             ),
             unit: Unit::Bytes,
             columns: vec!["resident".to_owned()],
@@ -131,7 +132,9 @@ fn judge(transfer: &[Cell; 3], first_byte: &[Cell; 3]) -> Result<Vec<Target>> {
     Ok(vec![
         Target::new(
             share >= SHARE_MIN,
-            format!("in a guest, ended TLS has {share:.2} of the speed of passed TLS (at least {SHARE_MIN})"),
+            format!(
+                "in a guest, ended TLS has {share:.2} of the speed of passed TLS (at least {SHARE_MIN})"
+            ),
         ),
         Target::new(
             added_s <= FIRST_BYTE_MAX_S,

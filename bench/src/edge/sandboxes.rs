@@ -83,7 +83,10 @@ impl<'a> Guest<'a> {
         let result = work();
         // The end of its input ends the client.
         drop(child.stdin.take());
-        ensure!(child.wait()?.success(), "the client in the guest has failed");
+        ensure!(
+            child.wait()?.success(),
+            "the client in the guest has failed"
+        );
         result
     }
 

@@ -38,7 +38,11 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let is_raw = choice & 1 != 0;
-    let stream = if is_raw { bytes.to_vec() } else { frames(bytes) };
+    let stream = if is_raw {
+        bytes.to_vec()
+    } else {
+        frames(bytes)
+    };
     let (guest_end, network_end) = UnixStream::pair().expect("a socket");
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let reports = File::from(OwnedFd::from(writer));
