@@ -21,7 +21,7 @@ pub(crate) fn tests() -> Vec<Trial> {
     let clients = harness::test(clients, clients::trusting).with_ignored_flag(true);
     let layouts = clients::LAYOUTS.iter().map(|layout| {
         let name = format!("gallery::boot_{}", harness::name_of(layout.image.name));
-        harness::test(name, || clients::trusted(layout)).with_ignored_flag(true)
+        harness::test(name, move || clients::trusted(layout)).with_ignored_flag(true)
     });
     services.chain([clients]).chain(layouts).collect()
 }
