@@ -53,6 +53,8 @@ mod watch;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 
 pub use authority::{Authority, AuthorityError};
 pub use edge::Edge;
