@@ -74,8 +74,9 @@ pub(crate) const CONTROL_REQUESTS_MAX: u32 = 16;
 /// The time in which a client has to take an answer.
 pub(crate) const CONTROL_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The number of open questions about denied destinations: as many as a sandbox can have of all kinds.
-pub(crate) const ASKS_MAX: usize = 16;
+/// The number of open questions about denied destinations. The supervisor leaves the other 4 of a sandbox to processes
+/// that ask by themselves.
+pub(crate) const ASKS_MAX: usize = 12;
 /// The number of questions that are asked within a second. A guest may ask for other names as fast as it likes.
 pub(crate) const ASKS_PER_SECOND_MAX: u32 = 32;
 /// The time in which a destination that the user has denied is denied without another question: programs try again

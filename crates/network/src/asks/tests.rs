@@ -57,7 +57,7 @@ async fn a_denial_holds_for_a_moment_and_a_missing_answer_for_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_seventeenth_question_is_not_asked_and_a_flood_is_slowed_down() {
+async fn the_thirteenth_question_is_not_asked_and_a_flood_is_slowed_down() {
     let (asks, mut sent) = asks();
     let mut open: Vec<_> = (0..ASKS_MAX)
         .map(|number| pending(asks.ask(&format!("{number}.test"))))

@@ -56,9 +56,12 @@ fn is_destination(subject: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use msb_agent_protocol::v1::{AnswerKind, AnswerQuestionRequest};
+    use std::collections::VecDeque;
+
+    use msb_agent_protocol::v1::{AnswerKind, AnswerQuestionRequest, Asked};
 
     use super::*;
+    use crate::share_messages::ToShare;
 
     struct Bench {
         questions: Questions,
@@ -132,15 +135,34 @@ mod tests {
             bench.network.ask(2, subject);
             assert_eq!(bench.told(), Some((2, Told::Unanswered)), "{subject:?}");
         }
-        for token in 1..=17 {
+    }
+
+    #[test]
+    fn destinations_and_shared_files_leave_questions_to_processes() {
+        let mut bench = Bench::new();
+        let (answers, mut of_share) = mpsc::channel(64);
+        let share = bench.questions.of_share(answers);
+        let _listener = bench.questions.listen().expect("listening");
+        bench.questions.state().answers = Some(VecDeque::new());
+        share.ask(1, Kind::Read, "/work/.env");
+        for token in 1..=12 {
             bench.network.ask(token, &format!("{token}.test:443"));
         }
-        assert_eq!(bench.told(), Some((17, Told::Unanswered)));
+        assert_eq!(bench.told(), Some((12, Told::Unanswered)));
+        share.ask(2, Kind::Read, "/work/.env");
+        let refused = ToShare::Told {
+            token: 2,
+            is_allowed: false,
+        };
+        assert_eq!(of_share.try_recv(), Ok(refused));
+        bench.questions.state().ask(&Asked {
+            token: 1,
+            path: "/work/.env".to_owned(),
+            ..Asked::default()
+        });
+        assert!(bench.questions.state().next_answer().is_none(), "it waits");
         bench.network.withdraw_all();
         let ended = std::iter::from_fn(|| bench.told());
-        assert_eq!(
-            ended.filter(|(_, told)| *told == Told::Unanswered).count(),
-            16
-        );
+        assert_eq!(ended.count(), 11);
     }
 }

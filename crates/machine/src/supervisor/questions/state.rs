@@ -17,8 +17,9 @@ use crate::share_messages::ToShare;
 /// The answers that wait for the agent. With more of them no question is taken from it. It does not wait for the
 /// answers to questions that are open, so these are added in any case.
 pub(super) const ANSWERS_MAX: usize = 64;
-/// The open questions about files of shares. The others are left to processes that ask by themselves.
-pub(super) const OF_SHARES_MAX: usize = 12;
+/// The open questions about files of shares and destinations of the network together. The others are left to processes
+/// that ask by themselves.
+pub(super) const OF_ACCESSES_MAX: usize = 12;
 
 /// The state of a sandbox's questions.
 #[derive(Debug)]
@@ -62,8 +63,9 @@ pub(super) enum Asker {
 }
 
 impl Asker {
-    const fn is_share(&self) -> bool {
-        matches!(self, Self::Share { .. })
+    /// Returns true for an access that waits, and no process has asked.
+    const fn is_access(&self) -> bool {
+        matches!(self, Self::Share { .. } | Self::Network { .. })
     }
 }
 
@@ -128,7 +130,7 @@ impl State {
         if self.listeners.is_empty() {
             return self.refuse(question, asker, End::NoListener);
         }
-        if asker.is_share() && self.queue.count(Asker::is_share) >= OF_SHARES_MAX {
+        if asker.is_access() && self.queue.count(Asker::is_access) >= OF_ACCESSES_MAX {
             return self.refuse(question, asker, End::TooMany);
         }
         match self.queue.ask(question, asker, now()) {
