@@ -90,7 +90,7 @@ async fn serve(listener: TcpListener, edge: Arc<Edge>, server: SocketAddr) -> Re
         guest.set_nodelay(true)?;
         let edge = Arc::clone(&edge);
         tokio::spawn(async move {
-            let dial = move || TcpStream::connect(server);
+            let dial = move |_: Option<String>| TcpStream::connect(server);
             edge.serve(guest, PORT, dial, true, &Unlogged).await
         });
     }

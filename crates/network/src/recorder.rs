@@ -110,21 +110,22 @@ impl Recorder {
             if state.repeats(&key) {
                 return;
             }
-            let name = state.resolved.name_of(*address.ip());
-            let refused = Refused::Address(address, name);
+            let name = state.resolved.name_of(*address.ip()).map(str::to_owned);
+            let refused = Refused::Address(address, name.as_deref());
             state.refusals.tell(refused, reason);
             if !state.admits_other() {
                 return;
             }
+            let hint = refused.option(reason);
             let connect = NetworkConnect {
                 flow: None,
                 proto: protocol,
-                name: name.map(str::to_owned),
+                name,
                 address: (*address.ip()).into(),
                 port: address.port(),
                 verdict: Verdict::Denied,
                 rule: reason.to_string(),
-                hint: refused.option(reason),
+                hint,
                 count: 1,
             };
             state.add_first(key, NetworkEvent::Connect(connect));

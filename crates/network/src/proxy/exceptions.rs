@@ -1,4 +1,4 @@
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use ipnet::Ipv4Net;
 
@@ -52,7 +52,10 @@ impl Exception {
             ("", _) => return None,
             ("*", _) => Hosts::All,
             (_, below) if below.starts_with('.') => Hosts::Below(below.to_owned()),
-            _ => match host.parse().or_else(|_| host.parse().map(Ipv4Net::from)) {
+            _ => match host
+                .parse()
+                .or_else(|_| host.parse::<Ipv4Addr>().map(Ipv4Net::from))
+            {
                 Ok(range) => Hosts::Addresses(range),
                 Err(_) => Hosts::Name(host.to_owned()),
             },

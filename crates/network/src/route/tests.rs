@@ -57,6 +57,26 @@ fn a_proxy_is_told_names_that_the_rules_allow() {
 }
 
 #[test]
+fn a_proxy_is_told_names_that_the_user_has_allowed() {
+    let address = SocketAddrV4::new(ADDRESS, 443);
+    let policy = Policy::new(&settings(DefaultPolicy::Listed, &[], &["*.no.test"]));
+    for name in ["a.test", "a.no.test"] {
+        policy.allow_once(&DomainName::parse(name).unwrap());
+    }
+    let by = (&policy, Reason::Asked);
+    let told = |name: &str| routes().to(address, by, || Some(name.to_owned())).name;
+    assert_eq!(told("a.test").as_deref(), Some("a.test"));
+    // Another name of the guest's may lead to an address that the answer was not about.
+    assert_eq!(told("b.test"), None);
+    assert_eq!(told("a.no.test"), None);
+    let asked = |name: &str| routes().asked(address, Some(name.to_owned())).name;
+    assert_eq!(asked("b.test").as_deref(), Some("b.test"));
+    assert_eq!(asked("b.test\r\n"), None);
+    let loopback = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 443);
+    assert!(!routes().asked(loopback, None).is_proxied());
+}
+
+#[test]
 fn this_host_and_exceptions_are_reached_directly() {
     let settings = settings(DefaultPolicy::Outbound, &["127.0.0.1"], &[]);
     let policy = Policy::new(&settings);
