@@ -14,6 +14,7 @@ mod freeze;
 mod greeting;
 mod heartbeat;
 mod length;
+mod network;
 mod ownership;
 mod proxy;
 mod questions;

@@ -5,9 +5,9 @@ use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
-    load, login, logout, logs, maintain, man, mcp, network, pause, port, prune, ps, pull, push,
-    rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start, stats, stop,
-    system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    load, login, logout, logs, maintain, man, mcp, network, network_rules, pause, port, prune, ps,
+    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start,
+    stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::internal::{
     MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, VMM_COMMAND,
@@ -171,8 +171,10 @@ pub(crate) enum SandboxCommand {
     Discard(discard::Arguments),
     /// Change the rule of a path in a staged directory, and let its files in
     Allow(allow::Arguments),
-    /// Answer the questions of a sandbox for hidden files
+    /// Answer the questions of a sandbox for hidden files and denied destinations
     Asks(asks::Arguments),
+    /// Show and change the rules of a sandbox's network
+    Network(network_rules::Arguments),
     /// List, change and remove a sandbox's secrets
     #[command(alias = "secrets")]
     Secret(secret::Arguments),

@@ -133,6 +133,7 @@ pub fn serve(
         Some(_) => Some(network_process::start(&files, &helpers.network)?),
         None => None,
     };
+    let (network, network_link) = network.unzip();
     let shares = if vmm.serves_shares() {
         StartedShares::default()
     } else {
@@ -166,6 +167,7 @@ pub fn serve(
         // A machine has at most one disk of generations.
         cuts: orders.first().cloned(),
         shares: shares.for_supervisor,
+        network: network_link,
         given,
     };
     start_confined("supervisor", jail, strictness, move || {

@@ -37,7 +37,14 @@ pub(super) const MAP: [Row; 30] = [
     row("handles", &["msb-images", "msb-sandbox-handle"]),
     row("client", &["msb-client"]),
     row("machine", &["msb-machine"]),
-    row("files", &["msb-sandbox-files", "msb-sandbox-secrets"]),
+    row(
+        "files",
+        &[
+            "msb-sandbox-files",
+            "msb-sandbox-secrets",
+            "msb-sandbox-network",
+        ],
+    ),
     row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
     row("trust", &["msb-guest-trust"]),

@@ -5,6 +5,7 @@ mod change;
 mod read;
 mod stat;
 mod status;
+mod trusted_way;
 mod write;
 
 use std::io;

@@ -37,6 +37,7 @@ pub(crate) mod maintain;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod network;
+pub(crate) mod network_rules;
 pub(crate) mod patches;
 mod patterns;
 pub(crate) mod pause;

@@ -52,6 +52,7 @@ converted! {
         msb_runtime::RemoveError,
         msb_runtime::RenameError,
         msb_sandbox_files::RestageError,
+        msb_sandbox_network::NetworkRulesError,
         msb_sandbox_secrets::SecretsError,
         msb_runtime::RootDiskError,
         msb_sandbox_snapshots::SnapshotError,
@@ -72,6 +73,7 @@ converted! {
     InvalidArgument:
         msb_guest_trust::PrepareError,
         msb_machine_records::LogOptionsError,
+        msb_runtime::network::InvalidRules,
         msb_runtime::InvalidRule,
         msb_runtime::MountError,
         msb_runtime::RulesFileError,
@@ -101,6 +103,7 @@ converted! {
         msb_runtime::network::InvalidPort,
         msb_runtime::network::InvalidPublish,
         msb_runtime::network::InvalidRule,
+        msb_runtime::network::InvalidUpstreamProxy,
         msb_sandbox_model::InvalidGuestSettings,
         msb_sandbox_model::InvalidHostname,
         msb_sandbox_model::InvalidMode,
@@ -113,7 +116,7 @@ converted! {
         oci_image::InvalidReference,
         oci_layers::InvalidLimit,
         oci_registry::RegistriesError,
-        questions::NotAPath;
+        questions::UnknownKind;
 }
 
 impl From<msb_sandbox_model::InvalidSize> for Error {

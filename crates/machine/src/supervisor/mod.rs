@@ -15,6 +15,7 @@ mod jobs;
 mod lifetime;
 mod main_command;
 mod merged;
+mod network_link;
 mod owners;
 mod pause;
 mod questions;
@@ -42,6 +43,7 @@ use msb_agent_protocol::{Client, serve_kept};
 use msb_guest_trust::GivenFile;
 use msb_machine_records::EndReason;
 use msb_runtime::{SandboxPaths, StopSignal, SupervisorConfig};
+use network_link::NetworkLink;
 use owners::{Owner, Owners, StartingClient};
 use pause::Pause;
 use rollback::Rollbacks;
@@ -67,6 +69,8 @@ pub(crate) struct Watched {
     pub(crate) cuts: Option<DiskOrders>,
     /// The connections with the processes of shares that have rules.
     pub(crate) shares: Vec<ShareConnection>,
+    /// The connection with the network's process; `None` if the machine has no network.
+    pub(crate) network: Option<std::os::unix::net::UnixStream>,
     /// The files that the guest is given before the main command runs.
     pub(crate) given: Vec<GivenFile>,
 }
@@ -74,8 +78,8 @@ pub(crate) struct Watched {
 /// Serves clients until the process ends.
 ///
 /// # Errors
-/// An agent that does not answer or cannot write the files that its guest is given, a connection with a share that
-/// cannot be used, or an output log that cannot be created.
+/// An agent that does not answer or cannot write the files that its guest is given, a connection with a share or the
+/// network that cannot be used, or an output log that cannot be created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
@@ -85,6 +89,7 @@ pub(crate) async fn keep(
 ) -> io::Result<Infallible> {
     let questions = Questions::new(&files.asks());
     let shares = ShareLinks::open(watched.shares, &questions)?;
+    let network = NetworkLink::open(watched.network, &questions)?;
     let owners = Owners::default();
     let starting_client = match config.owner {
         Some(awaited) => {
@@ -114,6 +119,7 @@ pub(crate) async fn keep(
         pause: Pause::new(files.paused()),
         questions,
         shares,
+        network,
         rollbacks: Rollbacks::new(),
         given: GivenFiles::new(watched.given),
         exit: files.exit(),
@@ -174,6 +180,7 @@ pub(super) struct Supervisor {
     clock: Clock,
     questions: Questions,
     shares: ShareLinks,
+    network: NetworkLink,
     rollbacks: Rollbacks,
     given: GivenFiles,
     is_ending: Arc<AtomicBool>,

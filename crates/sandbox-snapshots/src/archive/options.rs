@@ -114,9 +114,15 @@ fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
     for secret in &network.secrets {
         left_out.push(LeftOut::option(format!("the secret {}", secret.name)));
     }
+    if let Some(proxy) = &network.upstream_proxy {
+        left_out.push(LeftOut::option(format!("the upstream proxy {proxy}")));
+    }
     if !network.requests.is_empty() {
         let what = "the HTTPS requests that --net-allow allows".to_owned();
         left_out.push(LeftOut::option(what));
+    }
+    if network.asks {
+        left_out.push(LeftOut::option("the questions of --net-ask".to_owned()));
     }
     Settings {
         reach: network.reach,

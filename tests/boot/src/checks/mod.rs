@@ -29,6 +29,7 @@ mod mounts;
 mod native_root;
 pub(crate) mod network;
 mod network_log;
+mod network_rules;
 mod owners;
 mod patches;
 mod pause;
@@ -54,6 +55,7 @@ mod surroundings;
 mod terminal;
 mod undo;
 mod unrunnable;
+mod upstream_proxy;
 mod volumes;
 
 use anyhow::Result;
@@ -116,6 +118,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "what goes out is in a log that the guest cannot forge",
         network_log::recorded,
+    ),
+    (
+        "connections go through the proxy of the user",
+        upstream_proxy::used,
     ),
     (
         "without a network there is only the loopback",
@@ -285,6 +291,14 @@ const OF_GUEST: &[Check] = &[
     (
         "secrets are used, and neither the guest nor a file of the host has them",
         secrets::used,
+    ),
+    (
+        "rules of the network change while a sandbox runs, and stay",
+        network_rules::changed,
+    ),
+    (
+        "a guest asks for denied destinations, and gets those that are allowed",
+        network_rules::asked,
     ),
     (
         "values of secrets change while connections are open, and outlive no start",
