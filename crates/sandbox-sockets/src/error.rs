@@ -72,7 +72,8 @@ impl Diagnose for SocketsError {
             Self::NoAgent | Self::Engine { .. } | Self::OfRoot { .. } => {
                 Diagnosis::new(ErrorKind::InvalidArgument)
             }
-            Self::Host { source, .. } | Self::Io { source, .. } => source.diagnosis(),
+            Self::Host { source, .. } => Diagnosis::of_path(source),
+            Self::Io { source, .. } => source.diagnosis(),
             Self::Guest { source, .. } => source.diagnosis(),
             Self::LaunchSpec(_) | Self::Jail(_) => Diagnosis::default(),
         }

@@ -16,7 +16,7 @@ use crate::{SocketsError, host, ssh_agent};
 /// The number of connections of one door at a time. Further ones wait in the guest.
 const CONNECTIONS_MAX: usize = 64;
 /// The pause before the guest is asked again to listen, after a rollback for instance.
-const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// The time that a program has to close its end after the filter has ended.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(10);
 /// The room between a connection and the filter, in bytes.

@@ -26,6 +26,9 @@ pub(super) fn imported(
     if let Some(network) = &spec.network {
         without_placeholders(&mut process.env, &network.secrets);
     }
+    if let Some(variable) = spec.guest.agent_variable() {
+        process.env.retain(|setting| *setting != variable);
+    }
     let mut mounts = spec.mounts;
     mounts.retain(|mount| {
         let reason = host_part(mount, has_images);

@@ -102,12 +102,13 @@ impl<A: AsyncRead + AsyncWrite + Unpin> Agent<A> {
         self.side.send(message).await?;
         let answer = self.side.receive().await?;
         let answer = answer.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let parsed = Answer::parse(request, &answer).map_err(io::Error::other)?;
-        if let Answer::Keys(keys) = parsed {
-            let described = keys
-                .iter()
-                .map(|(key, comment)| (fingerprint(key), shown(comment)));
-            self.comments = described.collect();
+        match Answer::parse(request, &answer).map_err(io::Error::other)? {
+            Answer::Keys(keys) => {
+                let described = keys.iter();
+                let described = described.map(|(key, comment)| (fingerprint(key), shown(comment)));
+                self.comments = described.collect();
+            }
+            Answer::Failure | Answer::Signature => {}
         }
         Ok(answer)
     }
