@@ -76,6 +76,7 @@ impl Forward {
 
     /// Asks the guest to listen, until it does; `None` once the machine has ended.
     async fn listen_again(&mut self) -> Option<Accepts> {
+        let mut is_told = false;
         loop {
             sleep(RETRY_INTERVAL).await;
             if self.client.is_closed() {
@@ -84,7 +85,9 @@ impl Forward {
             match self.client.accept(self.door.request()).await {
                 Ok(accepts) => return Some(accepts),
                 Err(_) if self.client.is_closed() => return None,
+                Err(_) if is_told => {}
                 Err(error) => {
+                    is_told = true;
                     let path = self.door.guest.escape_debug();
                     let reason = chain(&error);
                     self.log
@@ -152,7 +155,7 @@ fn who(accepted: &Accepted) -> String {
 }
 
 /// Returns an error and its sources as one line.
-fn chain(error: &dyn Error) -> String {
+fn chain(error: &(dyn Error + 'static)) -> String {
     let errors = successors(Some(error), |&error| error.source());
     let texts: Vec<String> = errors.map(ToString::to_string).collect();
     texts.join(": ").replace(char::is_control, " ")
