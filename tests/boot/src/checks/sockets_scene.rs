@@ -96,8 +96,9 @@ impl Agent {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()?;
-        let stdin = child.stdin.take().context("no standard input")?;
-        { stdin }.write_all(message)?;
+        let mut stdin = child.stdin.take().context("no standard input")?;
+        stdin.write_all(message)?;
+        drop(stdin);
         let output = child.wait_with_output()?;
         ensure!(output.status.success(), "{}", describe(&output));
         Ok(())
