@@ -24,6 +24,7 @@ mod reaper;
 mod remount;
 mod service;
 mod shutdown;
+mod sockets;
 mod trim;
 mod unmount;
 mod uptime;

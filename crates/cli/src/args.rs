@@ -6,11 +6,11 @@ use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
     load, login, logout, logs, maintain, man, mcp, network, pause, port, prune, ps, pull, push,
-    rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start, stats, stop,
-    system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, sockets, start,
+    stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::internal::{
-    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, VMM_COMMAND,
+    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, SOCKETS_COMMAND, VMM_COMMAND,
 };
 
 /// Run any OCI image in a microVM.
@@ -125,6 +125,9 @@ pub(crate) enum Command {
     /// Read the sources of a sandbox's secrets again (internal)
     #[command(name = SECRETS_COMMAND, hide = true)]
     Secrets(secret::RefreshArguments),
+    /// Forward sockets of the host (internal)
+    #[command(name = SOCKETS_COMMAND, hide = true)]
+    Sockets(sockets::Arguments),
 }
 
 /// The commands for sandboxes.

@@ -8,7 +8,7 @@ use crate::commands::{
     container_prune, cp, create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect,
     jobs, kill, limits, load, login, logout, logs, maintain, man, mcp, network, pause, port, prune,
     ps, pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot,
-    start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    sockets, start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::{args, environment, memory_limit};
 use msb_terminal::failure::Outcome;
@@ -41,6 +41,7 @@ const fn uses_home(command: &Command) -> bool {
             | Command::Network(_)
             | Command::Share(_)
             | Command::Secrets(_)
+            | Command::Sockets(_)
     )
 }
 
@@ -113,6 +114,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Share(arguments) => share::run(&arguments),
         Command::Maintain(arguments) => block_on(maintain::run(context, &arguments)),
         Command::Secrets(arguments) => secret::refresh(&arguments),
+        Command::Sockets(arguments) => sockets::run(&arguments),
     }
 }
 

@@ -35,7 +35,14 @@ pub(super) const MAP: [Row; 28] = [
     row("terminal", &["msb-terminal"]),
     row("sdk", &["msb-sdk"]),
     row("machine", &["msb-machine"]),
-    row("files", &["msb-sandbox-files", "msb-sandbox-secrets"]),
+    row(
+        "files",
+        &[
+            "msb-sandbox-files",
+            "msb-sandbox-secrets",
+            "msb-sandbox-sockets",
+        ],
+    ),
     row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
     row("trust", &["msb-guest-trust"]),

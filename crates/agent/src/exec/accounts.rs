@@ -20,6 +20,12 @@ pub(super) struct Identity {
     pub(super) home: String,
 }
 
+/// Resolves `user[:group]` with the files of the sandbox, and returns the two numbers.
+pub(crate) fn owner(wanted: &str) -> Result<(u32, u32), Failure> {
+    let identity = Accounts::read().resolve(wanted, &[])?;
+    Ok((identity.uid, identity.gid))
+}
+
 /// The text of the two files. Bytes that are not UTF-8 match nothing.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {

@@ -20,6 +20,7 @@ mod pause;
 mod questions;
 mod rollback;
 mod share_links;
+mod sockets;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -53,6 +54,7 @@ use tokio::time::sleep;
 use crate::disk_cut::DiskOrders;
 use crate::log::log_line;
 use crate::share_process::ShareConnection;
+use crate::sockets_process::SocketsProcess;
 
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -67,6 +69,8 @@ pub(crate) struct Watched {
     pub(crate) cuts: Option<DiskOrders>,
     /// The connections with the processes of shares that have rules.
     pub(crate) shares: Vec<ShareConnection>,
+    /// The process of forwarded sockets; `None` if there are none.
+    pub(crate) sockets: Option<SocketsProcess>,
     /// The files that the guest is given before the main command runs.
     pub(crate) given: Vec<GivenFile>,
 }
@@ -75,7 +79,7 @@ pub(crate) struct Watched {
 ///
 /// # Errors
 /// An agent that does not answer or cannot write the files that its guest is given, a connection with a share that
-/// cannot be used, or an output log that cannot be created.
+/// cannot be used, sockets that cannot be forwarded, or an output log that cannot be created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
@@ -135,6 +139,9 @@ pub(crate) async fn keep(
     supervisor.clock.before_call().await;
     tokio::spawn(supervisor.clock.clone().follow());
     supervisor.given.write(&supervisor.agent).await?;
+    if let Some(sockets) = watched.sockets {
+        supervisor.serve_sockets(sockets).await?;
+    }
     lifetime::begin(&supervisor, &files, config).await?;
     if let Some(client) = starting_client {
         supervisor.serve(client.stream, Some(client.owner));

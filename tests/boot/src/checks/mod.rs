@@ -46,6 +46,8 @@ mod share_asks;
 mod share_rules;
 mod silence;
 mod snapshots;
+mod sockets;
+mod sockets_scene;
 mod staged;
 mod staged_git;
 mod stream_owners;
@@ -293,6 +295,10 @@ const OF_GUEST: &[Check] = &[
     (
         "single requests are allowed, and a sandbox without rules for them has no authority",
         secrets_kept::requests,
+    ),
+    (
+        "sockets of the host are forwarded, an SSH agent only lists and signs, and a flood is bounded",
+        sockets::forwarded,
     ),
     (
         "ports that the host chooses are printed, and lead into the sandbox",
