@@ -46,6 +46,8 @@ mod share_asks;
 mod share_rules;
 mod silence;
 mod snapshots;
+mod ssh;
+mod ssh_sockets;
 mod staged;
 mod staged_git;
 mod stream_owners;
@@ -308,6 +310,10 @@ const OF_GUEST: &[Check] = &[
     (
         "space that is freed comes back to the host",
         resources::shrinking,
+    ),
+    (
+        "OpenSSH's own programs use a sandbox without a server in the image",
+        ssh::served,
     ),
 ];
 
