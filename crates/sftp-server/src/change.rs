@@ -47,9 +47,8 @@ fn times_and_owner(path: &[u8], attributes: &Attributes, flags: AtFlags) -> Resu
     if let Some(times) = times(attributes) {
         utimensat(CWD, path, &times, flags)?;
     }
-    if let Some((user, group)) = attributes.owner {
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        chownat(CWD, path, Some(user), Some(group), flags)?;
+    if let Some((user, group)) = owner(attributes) {
+        chownat(CWD, path, user, group, flags)?;
     }
     Ok(())
 }
@@ -65,11 +64,18 @@ pub(crate) fn of_file(file: BorrowedFd<'_>, attributes: &Attributes) -> Result<(
     if let Some(times) = times(attributes) {
         futimens(file, &times)?;
     }
-    if let Some((user, group)) = attributes.owner {
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        fchown(file, Some(user), Some(group))?;
+    if let Some((user, group)) = owner(attributes) {
+        fchown(file, user, group)?;
     }
     Ok(())
+}
+
+/// Returns the numbers of the user and the group. The highest number means that one stays unchanged.
+fn owner(attributes: &Attributes) -> Option<(Option<Uid>, Option<Gid>)> {
+    let (user, group) = attributes.owner?;
+    let user = (user != u32::MAX).then(|| Uid::from_raw(user));
+    let group = (group != u32::MAX).then(|| Gid::from_raw(group));
+    Some((user, group))
 }
 
 fn permissions(mode: u32) -> Mode {

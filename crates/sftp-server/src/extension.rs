@@ -122,7 +122,12 @@ pub struct Limits;
 
 impl Limits {
     pub(crate) fn write(self, packet: &mut Packet) {
-        for limit in [PACKET_MAX_BYTES, DATA_MAX_BYTES, DATA_MAX_BYTES, HANDLES_MAX] {
+        for limit in [
+            PACKET_MAX_BYTES,
+            DATA_MAX_BYTES,
+            DATA_MAX_BYTES,
+            HANDLES_MAX,
+        ] {
             packet.long(u64::try_from(limit).expect("the limits are small numbers"));
         }
     }

@@ -105,9 +105,7 @@ impl Server {
                 Ok(Response::Filesystem(state))
             }
             Extension::HardLink { from, to } => done(link(&from[..], &to[..])),
-            Extension::Fsync { handle } => {
-                done(fsync(self.handles.get(&handle)?.descriptor()?))
-            }
+            Extension::Fsync { handle } => done(fsync(self.handles.get(&handle)?.descriptor()?)),
             Extension::LSetStat { path, attributes } => {
                 done(change::of_path_itself(&path, &attributes))
             }
@@ -131,9 +129,7 @@ fn of_paths(request: Request) -> Result<Response, Status> {
         Request::RemoveDirectory { path } => done(rmdir(&path[..])),
         Request::RealPath { path } => Ok(named(files::real_path(&path)?)),
         Request::Rename { from, to } => done(files::rename_new(&from, &to)),
-        Request::ReadLink { path } => {
-            Ok(named(readlink(&path[..], Vec::new())?.into_bytes()))
-        }
+        Request::ReadLink { path } => Ok(named(readlink(&path[..], Vec::new())?.into_bytes())),
         Request::Symlink { target, link } => done(symlink(&target[..], &link[..])),
         _ => Err(Status::Unsupported),
     }

@@ -45,7 +45,9 @@ pub enum ClientError {
 impl ClientOptions {
     /// Executes the client in place of this process, for the sandbox with this name. Returns only if that fails.
     pub fn execute(&self, name: &str, config: &Path) -> ClientError {
-        let error = Command::new(PROGRAM).args(self.arguments(name, config)).exec();
+        let error = Command::new(PROGRAM)
+            .args(self.arguments(name, config))
+            .exec();
         match error.kind() {
             io::ErrorKind::NotFound => ClientError::Missing,
             _ => ClientError::Execute(error),

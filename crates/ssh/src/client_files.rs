@@ -112,7 +112,8 @@ fn written(path: &Path) -> Result<String, ClientFilesError> {
 /// Returns a path as a word of the shell that runs a `ProxyCommand`.
 fn shell_word(path: &Path) -> Result<String, ClientFilesError> {
     let text = written(path)?;
-    let is_plain = |character: char| character.is_ascii_alphanumeric() || "/._-+%".contains(character);
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "/._-+%".contains(character);
     if text.chars().all(is_plain) {
         return Ok(text);
     }
@@ -168,7 +169,10 @@ mod tests {
             home: home.path(),
         };
         let config = files.install(&key).expect("installed");
-        assert_eq!(fs::read_to_string(config).expect("read"), files.config(None).expect("text"));
+        assert_eq!(
+            fs::read_to_string(config).expect("read"),
+            files.config(None).expect("text")
+        );
         let line = fs::read_to_string(files.known_hosts()).expect("read");
         assert!(line.starts_with("*.msb ssh-ed25519 AAAA") && line.ends_with('\n'));
         assert_eq!(line.split(' ').count(), 3);

@@ -77,7 +77,9 @@ impl Connection {
         self.channels.serve(id, |receivers| async move {
             let agent = if has_agent {
                 // As with sshd, a command runs without an agent if there can be no socket.
-                AgentSocket::listen(&guest, &user, &channels, &intake).await.ok()
+                AgentSocket::listen(&guest, &user, &channels, &intake)
+                    .await
+                    .ok()
             } else {
                 None
             };
@@ -161,7 +163,8 @@ impl Handler for Connection {
         reply: ChannelOpenHandle,
         _: &mut Peer,
     ) -> Result<(), ServeError> {
-        self.forward(channel, forward::port(host, port), reply).await;
+        self.forward(channel, forward::port(host, port), reply)
+            .await;
         Ok(())
     }
 
@@ -220,7 +223,9 @@ impl Handler for Connection {
         command: &[u8],
         peer: &mut Peer,
     ) -> Result<(), ServeError> {
-        self.start(id, peer, |user, session| session.command(user, Some(command)))
+        self.start(id, peer, |user, session| {
+            session.command(user, Some(command))
+        })
     }
 
     async fn subsystem_request(
@@ -256,12 +261,7 @@ impl Handler for Connection {
         Ok(())
     }
 
-    async fn data(
-        &mut self,
-        id: ChannelId,
-        bytes: &[u8],
-        _: &mut Peer,
-    ) -> Result<(), ServeError> {
+    async fn data(&mut self, id: ChannelId, bytes: &[u8], _: &mut Peer) -> Result<(), ServeError> {
         let waiting = self.intake.keep(Bytes::copy_from_slice(bytes));
         let waiting = waiting.map_err(|_| ServeError::Flood)?;
         self.channels.send(id, Input::Data(waiting));

@@ -123,7 +123,11 @@ mod tests {
         assert_ne!(first.public(), other.public());
         fs::write(&file, "no key").expect("written");
         let refused = HostKey::open(home.path()).expect_err("damaged");
-        assert!(refused.to_string().ends_with("is not a private key of OpenSSH"));
+        assert!(
+            refused
+                .to_string()
+                .ends_with("is not a private key of OpenSSH")
+        );
     }
 
     #[test]
@@ -132,8 +136,14 @@ mod tests {
         let keys: Vec<_> = std::thread::scope(|scope| {
             let open = || HostKey::open(home.path()).expect("a key");
             let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
-            threads.into_iter().map(|thread| thread.join().expect("joined")).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("joined"))
+                .collect()
         });
-        assert!(keys.windows(2).all(|pair| pair[0].public() == pair[1].public()));
+        assert!(
+            keys.windows(2)
+                .all(|pair| pair[0].public() == pair[1].public())
+        );
     }
 }

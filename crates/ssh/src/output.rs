@@ -41,7 +41,11 @@ impl Output {
         while !bytes.is_empty() {
             let room = self.half.writable_packet_size().await;
             let is_starved = room == 0;
-            let length = if is_starved { bytes.len() } else { room.min(bytes.len()) };
+            let length = if is_starved {
+                bytes.len()
+            } else {
+                room.min(bytes.len())
+            };
             let chunk = bytes.split_to(length);
             let _starved = is_starved.then(|| self.intake.starve());
             let sent = match stream {

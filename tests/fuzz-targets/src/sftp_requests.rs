@@ -19,7 +19,10 @@ pub fn run(bytes: &[u8]) {
         return;
     };
     let packet = request.to_packet(id);
-    assert_eq!(Request::parse(body(&packet)).as_ref(), Ok(&(id, request.clone())));
+    assert_eq!(
+        Request::parse(body(&packet)).as_ref(),
+        Ok(&(id, request.clone()))
+    );
     if reads(&request) && packet.len() <= PACKET_MAX_BYTES {
         // SSH_FXP_INIT of version 3.
         let mut input = vec![0, 0, 0, 5, 1, 0, 0, 0, 3];

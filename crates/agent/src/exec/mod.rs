@@ -32,10 +32,10 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
 use crate::{shutdown, unmount};
+pub(crate) use accounts::{own_home, owner};
 pub(crate) use control_group::remove_empty as remove_empty_groups;
 use failure::{guest_failure, paused, refused_action};
 use namespaces::Isolation;
-pub(crate) use accounts::{own_home, owner};
 pub(crate) use namespaces::{among_commands, note_end, own_number};
 use process::{NotStarted, Output, Prepared, Process};
 pub(crate) use program::find as find_program;

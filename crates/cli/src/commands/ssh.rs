@@ -23,7 +23,13 @@ use msb_terminal::{output, terminal};
 )]
 pub(crate) struct Arguments {
     /// User in the sandbox, by name or number [default: root]
-    #[arg(short = 'l', short_alias = 'u', long, visible_alias = "user", value_name = "USER")]
+    #[arg(
+        short = 'l',
+        short_alias = 'u',
+        long,
+        visible_alias = "user",
+        value_name = "USER"
+    )]
     login: Option<String>,
     /// Give the command a terminal
     #[arg(short = 't', long)]

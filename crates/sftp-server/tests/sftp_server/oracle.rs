@@ -55,11 +55,19 @@ fn session(server: &str) -> (String, Vec<String>) {
     fs::write(root.join("local"), "some text\n").expect("written");
     fs::write(root.join("tree/inner/file"), "inner\n").expect("written");
     symlink("inner/file", root.join("tree/link")).expect("linked");
-    let large: Vec<u8> = (0..3_000_001_u32).map(|number| number.to_le_bytes()[1]).collect();
+    let large: Vec<u8> = (0..3_000_001_u32)
+        .map(|number| number.to_le_bytes()[1])
+        .collect();
     fs::write(root.join("large"), large).expect("written");
     for name in ["local", "large"] {
         let touched = Command::new("touch").args(["-d", "2001-02-03 04:05:06", name]);
-        assert!({ touched }.current_dir(&root).status().expect("run").success());
+        assert!(
+            { touched }
+                .current_dir(&root)
+                .status()
+                .expect("run")
+                .success()
+        );
     }
     let mut client = Command::new("sftp")
         .args(["-D", server, "-b", "-", "-q"])
@@ -101,14 +109,21 @@ fn list(root: &Path, path: &Path, files: &mut Vec<String>) {
             fs::read_link(&full).expect("a link").display().to_string()
         } else if data.is_file() {
             let bytes = fs::read(&full).expect("read");
-            let sum = bytes.iter().fold(0_u64, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+            let sum = bytes.iter().fold(0_u64, |sum, &byte| {
+                sum.wrapping_mul(31).wrapping_add(byte.into())
+            });
             // Times that nobody has set are those of the session.
             let is_old = data.mtime() < 1_000_000_000;
             format!("{} {sum} {is_old}", bytes.len())
         } else {
             String::new()
         };
-        files.push(format!("{} {:o} {} {content}", name.display(), data.mode(), data.nlink()));
+        files.push(format!(
+            "{} {:o} {} {content}",
+            name.display(),
+            data.mode(),
+            data.nlink()
+        ));
         if data.is_dir() {
             list(root, &name, files);
         }

@@ -30,7 +30,8 @@ fn extensions() -> impl Strategy<Value = Extension> {
         bytes().prop_map(|handle| Extension::FStatVfs { handle }),
         (bytes(), bytes()).prop_map(|(from, to)| Extension::HardLink { from, to }),
         bytes().prop_map(|handle| Extension::Fsync { handle }),
-        (bytes(), attributes()).prop_map(|(path, attributes)| Extension::LSetStat { path, attributes }),
+        (bytes(), attributes())
+            .prop_map(|(path, attributes)| Extension::LSetStat { path, attributes }),
         Just(Extension::Limits),
         Just(Extension::Unknown),
     ]
@@ -58,7 +59,8 @@ fn requests() -> impl Strategy<Value = Request> {
         }),
         bytes().prop_map(|path| Request::LStat { path }),
         bytes().prop_map(|handle| Request::FStat { handle }),
-        (bytes(), attributes()).prop_map(|(path, attributes)| Request::SetStat { path, attributes }),
+        (bytes(), attributes())
+            .prop_map(|(path, attributes)| Request::SetStat { path, attributes }),
         (bytes(), attributes())
             .prop_map(|(handle, attributes)| Request::FSetStat { handle, attributes }),
         bytes().prop_map(|handle| Request::ReadDirectory { handle }),
@@ -90,8 +92,13 @@ fn responses() -> impl Strategy<Value = Response> {
         attributes,
     });
     prop_oneof![
-        prop::sample::select(vec![Status::Ok, Status::Eof, Status::Failure, Status::Unsupported])
-            .prop_map(Response::Status),
+        prop::sample::select(vec![
+            Status::Ok,
+            Status::Eof,
+            Status::Failure,
+            Status::Unsupported
+        ])
+        .prop_map(Response::Status),
         bytes().prop_map(Response::Handle),
         bytes().prop_map(Response::Data),
         vec(name, 0..8).prop_map(Response::Names),

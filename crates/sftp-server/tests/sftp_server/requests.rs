@@ -24,7 +24,12 @@ fn answers(requests: &[Request]) -> Vec<Response> {
     assert_eq!(packets.next().expect("a version")[0], 2);
     let parsed = packets.map(|packet| Response::parse(packet).expect("an answer"));
     let answers: Vec<_> = parsed.collect();
-    assert!(answers.iter().map(|(id, _)| *id).eq(0..requests.len() as u32));
+    assert!(
+        answers
+            .iter()
+            .map(|(id, _)| *id)
+            .eq(0..requests.len() as u32)
+    );
     answers.into_iter().map(|(_, answer)| answer).collect()
 }
 
@@ -125,7 +130,11 @@ fn an_answer_has_room_in_a_packet() {
         list,
     ]);
     assert!(matches!(&answers[2], Response::Data(data) if data.len() == DATA_MAX_BYTES));
-    assert!(answers.iter().all(|answer| answer.to_packet(0).len() <= PACKET_MAX_BYTES));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.to_packet(0).len() <= PACKET_MAX_BYTES)
+    );
     let names = answers.iter().map(|answer| match answer {
         Response::Names(names) => names.len(),
         _ => 0,
@@ -139,8 +148,14 @@ fn an_answer_has_room_in_a_packet() {
 fn what_is_not_a_request_is_refused() {
     let served = |input: &[u8]| serve(input, &mut Vec::new());
     assert!(served(&[]).is_ok());
-    assert!(matches!(served(&[0, 0, 0, 5, 3, 0, 0, 0, 3]), Err(ServeError::Begin)));
-    assert!(matches!(served(&[0, 0, 0, 5, 1, 0, 0, 0, 2]), Err(ServeError::Begin)));
+    assert!(matches!(
+        served(&[0, 0, 0, 5, 3, 0, 0, 0, 3]),
+        Err(ServeError::Begin)
+    ));
+    assert!(matches!(
+        served(&[0, 0, 0, 5, 1, 0, 0, 0, 2]),
+        Err(ServeError::Begin)
+    ));
     for length in [0, PACKET_MAX_BYTES as u32 + 1, u32::MAX] {
         let input = [&INIT[..], &length.to_be_bytes()].concat();
         assert!(matches!(served(&input), Err(ServeError::Length(found)) if found == length));
@@ -150,7 +165,12 @@ fn what_is_not_a_request_is_refused() {
     let short = [&INIT[..], &[0, 0, 0, 2, 3, 0]].concat();
     assert!(matches!(served(&short), Err(ServeError::Request(_))));
     // A packet with a number is answered: an unknown type, and a request without its fields.
-    let answered = [&INIT[..], &[0, 0, 0, 5, 99, 0, 0, 0, 1], &[0, 0, 0, 5, 3, 0, 0, 0, 2]].concat();
+    let answered = [
+        &INIT[..],
+        &[0, 0, 0, 5, 99, 0, 0, 0, 1],
+        &[0, 0, 0, 5, 3, 0, 0, 0, 2],
+    ]
+    .concat();
     let mut output = Vec::new();
     serve(&answered[..], &mut output).expect("served");
     let answers: Vec<_> = packets(&output)[1..]
@@ -158,14 +178,25 @@ fn what_is_not_a_request_is_refused() {
         .map(|packet| Response::parse(packet).expect("an answer"))
         .collect();
     let expected = [(1, Status::Unsupported), (2, Status::BadMessage)];
-    assert_eq!(answers, expected.map(|(id, status)| (id, Response::Status(status))));
+    assert_eq!(
+        answers,
+        expected.map(|(id, status)| (id, Response::Status(status)))
+    );
 }
 
 #[test]
 fn the_limits_are_those_of_the_server() {
     let answers = answers(&[Request::Extended(Extension::Limits)]);
-    let limits = [PACKET_MAX_BYTES, DATA_MAX_BYTES, DATA_MAX_BYTES, HANDLES_MAX];
-    let expected: Vec<u8> = limits.iter().flat_map(|&limit| (limit as u64).to_be_bytes()).collect();
+    let limits = [
+        PACKET_MAX_BYTES,
+        DATA_MAX_BYTES,
+        DATA_MAX_BYTES,
+        HANDLES_MAX,
+    ];
+    let expected: Vec<u8> = limits
+        .iter()
+        .flat_map(|&limit| (limit as u64).to_be_bytes())
+        .collect();
     let packet = answers[0].to_packet(0);
     assert!(packet.ends_with(&expected), "{packet:?}");
 }

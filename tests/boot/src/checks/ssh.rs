@@ -19,7 +19,8 @@ const EXIT_FAILED: i32 = 255;
 /// The bytes of the file that is copied both ways.
 const COPIED_BYTES: usize = 64 << 20;
 /// A command at a terminal, whose size is changed while it waits.
-const RESIZED: &str = "stty size; while [ \"$(stty size)\" = '33 101' ]; do sleep 0.1; done; stty size; exit 3";
+const RESIZED: &str =
+    "stty size; while [ \"$(stty size)\" = '33 101' ]; do sleep 0.1; done; stty size; exit 3";
 /// A client at a terminal whose size changes.
 const TERMINAL: &str = include_str!("ssh.py");
 
@@ -134,7 +135,10 @@ impl Server<'_> {
         let unknown = self.ssh(&["-l", "nobody-knows"], "true")?;
         expect_code(&unknown, EXIT_FAILED)?;
         let text = String::from_utf8_lossy(&unknown.stderr);
-        ensure!(text.contains("the image has no user 'nobody-knows'"), "{text}");
+        ensure!(
+            text.contains("the image has no user 'nobody-knows'"),
+            "{text}"
+        );
         Ok(())
     }
 
@@ -142,7 +146,12 @@ impl Server<'_> {
     fn copies(&self) -> Result<()> {
         let (there, back) = (self.files.0.join("large"), self.files.0.join("back"));
         let large: Vec<u8> = (0..COPIED_BYTES / 4)
-            .flat_map(|number| u32::try_from(number).unwrap_or_default().wrapping_mul(2_654_435_761).to_le_bytes())
+            .flat_map(|number| {
+                u32::try_from(number)
+                    .unwrap_or_default()
+                    .wrapping_mul(2_654_435_761)
+                    .to_le_bytes()
+            })
             .collect();
         fs::write(&there, &large)?;
         let remote = format!("{HOST}:/tmp/large");
@@ -166,10 +175,19 @@ impl Server<'_> {
             "mkdir tree\nput input tree/file\nchmod 640 tree/file\nln -s file tree/link\nln -s nowhere tree/dangling\n\
              rename tree/file tree/moved\nln tree/moved tree/hard\n-rmdir tree\nget -R tree back-tree\n",
         )?;
-        let said = self.said(&[], "cd tree; stat -c '%n %f %h' hard moved; readlink link dangling")?;
-        ensure!(said == "hard 81a0 2\nmoved 81a0 2\nfile\nnowhere\n", "{said}");
+        let said = self.said(
+            &[],
+            "cd tree; stat -c '%n %f %h' hard moved; readlink link dangling",
+        )?;
+        ensure!(
+            said == "hard 81a0 2\nmoved 81a0 2\nfile\nnowhere\n",
+            "{said}"
+        );
         let back = self.files.0.join("back-tree/moved");
-        ensure!(fs::metadata(back)?.len() == COPIED_BYTES as u64, "not copied back");
+        ensure!(
+            fs::metadata(back)?.len() == COPIED_BYTES as u64,
+            "not copied back"
+        );
         Ok(())
     }
 
@@ -179,7 +197,10 @@ impl Server<'_> {
         fs::write(&path, commands)?;
         let mut sftp = self.program("sftp");
         let user = options.get(1).copied().unwrap_or("root");
-        let sftp = sftp.args(["-q", "-b"]).arg(&path).arg(format!("{user}@{HOST}"));
+        let sftp = sftp
+            .args(["-q", "-b"])
+            .arg(&path)
+            .arg(format!("{user}@{HOST}"));
         expect_code(&sftp.current_dir(&self.files.0).output()?, 0)
     }
 

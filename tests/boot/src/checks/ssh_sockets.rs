@@ -53,17 +53,41 @@ pub(super) fn forwarded(server: &Server<'_>) -> Result<()> {
     server.start_job(&["python3", "-c", GREETER])?;
     let begun = Instant::now();
     while server.ssh(&[], "test -S /tmp/greeter")?.status.code() != Some(0) {
-        ensure!(begun.elapsed() < LIMIT, "the guest's server does not listen");
+        ensure!(
+            begun.elapsed() < LIMIT,
+            "the guest's server does not listen"
+        );
         sleep(Duration::from_millis(100));
     }
     let (port, socks, unix) = (free_port()?, free_port()?, free_port()?);
     let local = server.files.0.join("forwarded");
     let control = server.files.0.join("control");
-    let (local, control) = (local.to_str().context("no text")?, control.to_str().context("no text")?);
+    let (local, control) = (
+        local.to_str().context("no text")?,
+        control.to_str().context("no text")?,
+    );
     let mut ssh = server.program("ssh");
-    ssh.args(["-f", "-N", "-M", "-S", control, "-o", "ExitOnForwardFailure=yes"]);
-    ssh.args(["-L", &format!("{port}:127.0.0.1:8000"), "-D", &socks.to_string()]);
-    ssh.args(["-L", &format!("{unix}:/tmp/greeter"), "-L", &format!("{local}:127.0.0.1:8000")]);
+    ssh.args([
+        "-f",
+        "-N",
+        "-M",
+        "-S",
+        control,
+        "-o",
+        "ExitOnForwardFailure=yes",
+    ]);
+    ssh.args([
+        "-L",
+        &format!("{port}:127.0.0.1:8000"),
+        "-D",
+        &socks.to_string(),
+    ]);
+    ssh.args([
+        "-L",
+        &format!("{unix}:/tmp/greeter"),
+        "-L",
+        &format!("{local}:127.0.0.1:8000"),
+    ]);
     // The client that goes to the background keeps its streams.
     let ssh = ssh.arg(HOST).stdout(Stdio::null()).stderr(Stdio::null());
     ensure!(ssh.status()?.success(), "the client did not forward");
@@ -76,7 +100,10 @@ pub(super) fn forwarded(server: &Server<'_>) -> Result<()> {
         let mut client = Command::new("python3");
         let output = client.args(["-c", CLIENT, kind, &place]).output()?;
         expect_code(&output, 0)?;
-        ensure!(output.stdout == format!("hello {kind}\n").as_bytes(), "{output:?}");
+        ensure!(
+            output.stdout == format!("hello {kind}\n").as_bytes(),
+            "{output:?}"
+        );
     }
     // Two commands at once over the connection that forwards.
     let shared = ["-S", control];
@@ -84,7 +111,10 @@ pub(super) fn forwarded(server: &Server<'_>) -> Result<()> {
     let other = other.args(["-S", control, HOST, "sleep 1; echo other"]);
     let other = test_support::spawn(other.stdout(Stdio::piped()))?;
     ensure!(server.said(&shared, "echo one")? == "one\n", "no command");
-    ensure!(other.wait_with_output()?.stdout == b"other\n", "no second command");
+    ensure!(
+        other.wait_with_output()?.stdout == b"other\n",
+        "no second command"
+    );
     let mut exit = server.program("ssh");
     let exit = exit.args(["-S", control, "-O", "exit", HOST]);
     expect_code(&exit.output()?, 0)
@@ -130,7 +160,11 @@ pub(super) fn unheard(server: &Server<'_>) -> Result<()> {
         // A descriptor may be closed meanwhile.
         if let Ok(target) = fs::read_link(entry?.path()) {
             let target = target.display().to_string();
-            sockets.extend(target.strip_prefix("socket:[").map(|inode| inode.trim_end_matches(']').to_owned()));
+            sockets.extend(
+                target
+                    .strip_prefix("socket:[")
+                    .map(|inode| inode.trim_end_matches(']').to_owned()),
+            );
         }
     }
     for table in ["tcp", "tcp6", "udp", "udp6"] {

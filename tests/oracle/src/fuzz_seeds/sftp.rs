@@ -70,6 +70,11 @@ pub(super) fn packets() -> Vec<(String, Vec<u8>)> {
         .map(|(id, (name, response))| (name, response.to_packet(id)));
     requests
         .chain(responses)
-        .map(|(name, packet)| (name.to_owned(), packet.get(4..).unwrap_or_default().to_vec()))
+        .map(|(name, packet)| {
+            (
+                name.to_owned(),
+                packet.get(4..).unwrap_or_default().to_vec(),
+            )
+        })
         .collect()
 }
