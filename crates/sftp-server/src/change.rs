@@ -34,7 +34,7 @@ pub(crate) fn of_path_itself(path: &[u8], attributes: &Attributes) -> Result<(),
         if FileType::from_raw_mode(fstat(&file)?.st_mode) == FileType::Symlink {
             return Err(Errno::OPNOTSUPP.into());
         }
-        // A descriptor that is only a path can be changed by its name alone.
+        // A descriptor that is only a path can be changed only by its name.
         chmod(
             format!("/proc/self/fd/{}", file.as_raw_fd()),
             permissions(mode),

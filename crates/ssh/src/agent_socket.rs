@@ -13,7 +13,7 @@ use crate::guest::{Guest, SocketError};
 use crate::intake::Intake;
 use crate::output::Output;
 
-/// The permission bits of the socket: its owner's alone.
+/// The permission bits of the socket: only its owner can connect.
 const MODE: u32 = 0o600;
 
 /// A socket of the guest, which its user's processes connect to. The guest removes it when this is dropped.

@@ -35,7 +35,7 @@ pub(crate) struct Flow {
     task: AbortHandle,
 }
 
-/// What a client sends in a channel. The bytes are bounded by the connection's intake.
+/// Input of a client in a channel. The bytes are bounded by the connection's intake.
 #[derive(Debug)]
 pub(crate) enum Input {
     Data(Waiting),

@@ -45,10 +45,7 @@ fn log_in(user: &str, command: &str) -> Output {
 fn the_login_finds_the_home_and_the_shell_of_its_user() {
     let print = "printf '%s|%s|%s' \"$HOME\" \"$USER\" \"$LOGNAME\"; exit 7";
     let root = log_in("root", print);
-    assert_eq!(
-        String::from_utf8_lossy(&root.stdout),
-        "/root|root|root"
-    );
+    assert_eq!(String::from_utf8_lossy(&root.stdout), "/root|root|root");
     assert_eq!(root.status.code(), Some(7));
     assert_eq!(log_in("0:0", print).stdout, root.stdout);
     let nobody = log_in("no-such-user", "echo \"$SHELL $USER\"");
