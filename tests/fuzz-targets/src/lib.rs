@@ -18,6 +18,7 @@ pub mod erofs_image;
 pub mod ext4_image;
 pub mod manifest;
 pub mod sandbox_disk;
+pub mod sftp_requests;
 pub mod snapshot_file;
 pub mod staged_disk;
 pub mod tar_layer;

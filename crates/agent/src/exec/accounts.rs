@@ -20,6 +20,13 @@ pub(super) struct Identity {
     pub(super) home: String,
 }
 
+/// Returns the home directory of this process's user; `None` if the image has no such user.
+pub(crate) fn own_home() -> Option<String> {
+    let user = rustix::process::getuid().as_raw().to_string();
+    let identity = Accounts::read().resolve(&user, &[]).ok()?;
+    Some(identity.home)
+}
+
 /// Resolves `user[:group]` with the files of the sandbox, and returns the two numbers.
 pub(crate) fn owner(wanted: &str) -> Result<(u32, u32), Failure> {
     let identity = Accounts::read().resolve(wanted, &[])?;

@@ -9,6 +9,7 @@ mod init;
 mod limits;
 mod misfit;
 mod namespaces;
+mod own_program;
 mod process;
 mod program;
 mod replacement;
@@ -31,7 +32,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
 use crate::{shutdown, unmount};
-pub(crate) use accounts::owner;
+pub(crate) use accounts::{own_home, owner};
 pub(crate) use control_group::remove_empty as remove_empty_groups;
 use failure::{guest_failure, paused, refused_action};
 use namespaces::Isolation;

@@ -48,6 +48,8 @@ mod silence;
 mod snapshots;
 mod sockets;
 mod sockets_scene;
+mod ssh;
+mod ssh_sockets;
 mod staged;
 mod staged_git;
 mod stream_owners;
@@ -314,6 +316,10 @@ const OF_GUEST: &[Check] = &[
     (
         "space that is freed comes back to the host",
         resources::shrinking,
+    ),
+    (
+        "OpenSSH's own programs use a sandbox without a server in the image",
+        ssh::served,
     ),
 ];
 

@@ -39,6 +39,7 @@ targets! {
     ext4_image: 5000,
     manifest: 5000,
     sandbox_disk: 2000,
+    sftp_requests: 5000,
     snapshot_file: 5000,
     staged_disk: 1000,
     tar_layer: 5000,

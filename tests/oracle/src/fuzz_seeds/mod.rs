@@ -2,6 +2,7 @@
 
 mod disk_images;
 mod ext4;
+mod sftp;
 
 use std::path::Path;
 
@@ -32,6 +33,7 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("agent_frames", frames()),
         ("apply_record", apply_records()),
         ("sandbox_disk", disks()),
+        ("sftp_requests", sftp::packets()),
         ("snapshot_file", snapshots()?),
         ("staged_disk", staged_disks()),
     ] {
