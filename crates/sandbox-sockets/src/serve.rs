@@ -8,7 +8,7 @@ use std::path::Path;
 
 use fs_err as fs;
 use msb_agent_protocol::Client;
-use msb_jail::{Limits, renounce};
+use msb_jail::{Access, Calls, Jail, Limits, renounce};
 use msb_runtime::{LaunchSpec, SandboxPaths};
 use tokio::task::JoinSet;
 
@@ -48,7 +48,19 @@ pub fn serve(directory: &Path) -> Result<(), SocketsError> {
         .enable_all()
         .build()
         .map_err(io_error("start the event loop"))?;
+    jail(&doors).put_on(launch_spec.jail)?;
     runtime.block_on(forward(doors, supervisor, ready))
+}
+
+/// Returns the rights that the process keeps. Directories, because a server makes its socket anew when it starts again.
+fn jail(doors: &[Door]) -> Jail {
+    let real = doors
+        .iter()
+        .filter_map(|door| fs::canonicalize(&door.host).ok());
+    let directories = real.filter_map(|path| Some(path.parent()?.to_owned()));
+    directories.fold(Jail::new(Calls::Sockets), |jail, directory| {
+        jail.with(directory, Access::Connect)
+    })
 }
 
 async fn forward(

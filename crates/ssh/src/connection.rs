@@ -5,8 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use msb_agent_protocol::Target;
 use msb_sdk::ExecOptions;
-use russh::keys::PublicKey;
-use russh::server::{Auth, ChannelOpenHandle, Handler, Msg, Session as Peer};
+use russh::server::{Auth, ChannelOpenHandle, Handler, Msg, Session as Peer, VerifiedPublicKey};
 use russh::{Channel, ChannelId, ChannelOpenFailure, Pty, Sig};
 
 use crate::agent_socket::AgentSocket;
@@ -132,7 +131,11 @@ impl Handler for Connection {
         Ok(self.accept_user(user))
     }
 
-    async fn auth_publickey(&mut self, user: &str, _: &PublicKey) -> Result<Auth, ServeError> {
+    async fn auth_publickey(
+        &mut self,
+        user: &str,
+        _: VerifiedPublicKey<'_>,
+    ) -> Result<Auth, ServeError> {
         Ok(self.accept_user(user))
     }
 

@@ -125,7 +125,7 @@ pub(crate) struct Streams<R, W> {
 }
 
 impl<R, W> Streams<R, W> {
-    pub(crate) const fn new((reader, writer): (R, W), intake: Arc<Intake>) -> Self {
+    pub(crate) fn new((reader, writer): (R, W), intake: Arc<Intake>) -> Self {
         Self {
             reader,
             writer,

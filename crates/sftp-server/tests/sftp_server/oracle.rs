@@ -60,14 +60,11 @@ fn session(server: &str) -> (String, Vec<String>) {
         .collect();
     fs::write(root.join("large"), large).expect("written");
     for name in ["local", "large"] {
-        let touched = Command::new("touch").args(["-d", "2001-02-03 04:05:06", name]);
-        assert!(
-            { touched }
-                .current_dir(&root)
-                .status()
-                .expect("run")
-                .success()
-        );
+        let touched = Command::new("touch")
+            .args(["-d", "2001-02-03 04:05:06", name])
+            .current_dir(&root)
+            .status();
+        assert!(touched.expect("touch of coreutils").success());
     }
     let mut client = Command::new("sftp")
         .args(["-D", server, "-b", "-", "-q"])

@@ -24,12 +24,11 @@ async fn agent(stream: DuplexStream) -> Vec<Vec<u8>> {
     got
 }
 
+/// The messages that the agent gets, once it has ended.
+type Got = JoinHandle<Vec<Vec<u8>>>;
+
 /// A program, the filter and the agent.
-fn begin() -> (
-    Side<DuplexStream>,
-    JoinHandle<io::Result<()>>,
-    JoinHandle<Vec<Vec<u8>>>,
-) {
+fn begin() -> (Side<DuplexStream>, JoinHandle<io::Result<()>>, Got) {
     let (program, guest) = tokio::io::duplex(1 << 16);
     let (near, far) = tokio::io::duplex(1 << 16);
     let passing = tokio::spawn(async move { pass(guest, near, "a test", &Log::new()).await });
