@@ -6,11 +6,11 @@ use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
     load, login, logout, logs, maintain, man, mcp, network, network_rules, pause, port, prune, ps,
-    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start,
-    stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, sockets,
+    ssh, start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
 };
 use crate::internal::{
-    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, VMM_COMMAND,
+    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, SOCKETS_COMMAND, VMM_COMMAND,
 };
 
 /// Run any OCI image in a microVM.
@@ -91,6 +91,12 @@ pub(crate) enum Command {
     Bench(bench::Arguments),
     /// Serve sandboxes as tools to an MCP client, over standard input and output
     Mcp(Box<mcp::Arguments>),
+    /// Open a shell in a sandbox, or run a command, with the OpenSSH client of this host
+    Ssh(ssh::Arguments),
+    /// Print the configuration by which ssh, scp, sftp and editors reach sandboxes
+    SshConfig(ssh::ConfigArguments),
+    /// Serve a sandbox to an SSH client, over standard input and output
+    SshProxy(ssh::ProxyArguments),
     /// Print versions
     Version(version::Arguments),
     /// Print a completion script for a shell
@@ -125,6 +131,9 @@ pub(crate) enum Command {
     /// Read the sources of a sandbox's secrets again (internal)
     #[command(name = SECRETS_COMMAND, hide = true)]
     Secrets(secret::RefreshArguments),
+    /// Forward sockets of the host (internal)
+    #[command(name = SOCKETS_COMMAND, hide = true)]
+    Sockets(sockets::Arguments),
 }
 
 /// The commands for sandboxes.

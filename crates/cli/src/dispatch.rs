@@ -8,8 +8,8 @@ use crate::commands::{
     container_prune, cp, create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect,
     jobs, kill, limits, load, login, logout, logs, maintain, man, mcp, network, network_rules,
     pause, port, prune, ps, pull, push, rename, restage, restart, rm, rollback, run, save, secret,
-    share, snapshot, start, stats, stop, system_prune, tag, top, undo, update, version, vmm,
-    volume, wait,
+    share, snapshot, sockets, ssh, start, stats, stop, system_prune, tag, top, undo, update,
+    version, vmm, volume, wait,
 };
 use crate::{args, environment, memory_limit};
 use msb_terminal::failure::Outcome;
@@ -42,6 +42,7 @@ const fn uses_home(command: &Command) -> bool {
             | Command::Network(_)
             | Command::Share(_)
             | Command::Secrets(_)
+            | Command::Sockets(_)
     )
 }
 
@@ -91,6 +92,9 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Doctor(arguments) => block_on(doctor::run(context, &arguments)),
         Command::Bench(arguments) => bench::run(context, &arguments),
         Command::Mcp(arguments) => block_on(mcp::run(context, &arguments)),
+        Command::Ssh(arguments) => block_on(ssh::run(context, &arguments)),
+        Command::SshConfig(arguments) => ssh::configure(context, &arguments),
+        Command::SshProxy(arguments) => block_on(ssh::serve(context, &arguments)),
         Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
@@ -114,6 +118,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Share(arguments) => share::run(&arguments),
         Command::Maintain(arguments) => block_on(maintain::run(context, &arguments)),
         Command::Secrets(arguments) => secret::refresh(&arguments),
+        Command::Sockets(arguments) => sockets::run(&arguments),
     }
 }
 

@@ -74,8 +74,8 @@ pub use msb_sandbox_handle::{
 pub use msb_sandbox_model::{
     DISK_DEFAULT, DISK_DEFAULT_TEXT, GuestSettings, Hostname, InvalidGuestSettings,
     InvalidHostname, InvalidMode, InvalidPidNamespace, InvalidSize, InvalidUndoLimit, Lifetime,
-    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, Sysctl,
-    SysctlError, Sysctls, UndoLimit,
+    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, SocketForward,
+    Sysctl, SysctlError, Sysctls, UndoLimit,
 };
 
 pub use apply::{

@@ -24,6 +24,7 @@ pub mod mcp_input;
 pub mod network_frames;
 pub mod sandbox_disk;
 pub mod secret_words;
+pub mod sftp_requests;
 pub mod snapshot_file;
 pub mod staged_disk;
 pub mod tar_layer;

@@ -59,6 +59,8 @@ pub(crate) mod save;
 pub(crate) mod secret;
 pub(crate) mod share;
 pub(crate) mod snapshot;
+pub(crate) mod sockets;
+pub(crate) mod ssh;
 pub(crate) mod start;
 pub(crate) mod stats;
 pub(crate) mod stop;

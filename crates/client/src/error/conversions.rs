@@ -68,6 +68,7 @@ converted! {
         image_store::CheckError,
         msb_runtime::StartError,
         msb_sandbox_secrets::DeliveryError,
+        msb_sandbox_sockets::SocketsError,
         msb_runtime::KernelError,
         msb_vmm::ChooseError;
     InvalidArgument:
@@ -108,6 +109,7 @@ converted! {
         msb_sandbox_model::InvalidHostname,
         msb_sandbox_model::InvalidMode,
         msb_sandbox_model::InvalidPidNamespace,
+        msb_sandbox_model::InvalidSocketForward,
         msb_sandbox_model::SysctlError,
         msb_sandbox_model::InvalidUndoLimit,
         msb_jail::UnknownStrictness,

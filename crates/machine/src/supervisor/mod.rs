@@ -21,6 +21,7 @@ mod pause;
 mod questions;
 mod rollback;
 mod share_links;
+mod sockets;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -55,6 +56,7 @@ use tokio::time::sleep;
 use crate::disk_cut::DiskOrders;
 use crate::log::log_line;
 use crate::share_process::ShareConnection;
+use crate::sockets_process::SocketsProcess;
 
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -71,6 +73,8 @@ pub(crate) struct Watched {
     pub(crate) shares: Vec<ShareConnection>,
     /// The connection with the network's process; `None` if the machine has no network.
     pub(crate) network: Option<std::os::unix::net::UnixStream>,
+    /// The process of forwarded sockets; `None` if there are none.
+    pub(crate) sockets: Option<SocketsProcess>,
     /// The files that the guest is given before the main command runs.
     pub(crate) given: Vec<GivenFile>,
 }
@@ -79,7 +83,7 @@ pub(crate) struct Watched {
 ///
 /// # Errors
 /// An agent that does not answer or cannot write the files that its guest is given, a connection with a share or the
-/// network that cannot be used, or an output log that cannot be created.
+/// network that cannot be used, sockets that cannot be forwarded, or an output log that cannot be created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
@@ -141,6 +145,9 @@ pub(crate) async fn keep(
     supervisor.clock.before_call().await;
     tokio::spawn(supervisor.clock.clone().follow());
     supervisor.given.write(&supervisor.agent).await?;
+    if let Some(sockets) = watched.sockets {
+        supervisor.serve_sockets(sockets).await?;
+    }
     lifetime::begin(&supervisor, &files, config).await?;
     if let Some(client) = starting_client {
         supervisor.serve(client.stream, Some(client.owner));

@@ -15,6 +15,7 @@ use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
 use msb_machine_records::{Timeline, untrusted_file};
 use msb_network::{PROXY_VARIABLES, Settings, check_published};
+use msb_sandbox_model::AGENT_VARIABLE;
 use rustix::fs::{FallocateFlags, fallocate};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -262,7 +263,7 @@ impl Sandbox {
     }
 
     /// Starts the VMM process with an empty environment, but for the names of the host's certificate authorities
-    /// if the sandbox's network verifies certificates, and of its proxy.
+    /// if the sandbox's network verifies certificates, of its proxy, and that of a forwarded SSH agent.
     /// The listener is its standard input and the lock its standard output, so that both live
     /// exactly as long as the machine's processes.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
@@ -273,6 +274,7 @@ impl Sandbox {
             .args(&command.arguments)
             .env_clear()
             .envs(self.variables())
+            .envs(self.ssh_agent())
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::from(lock.0.into_parts().0))
@@ -290,6 +292,13 @@ impl Sandbox {
         let proxies = PROXY_VARIABLES.into_iter().filter(move |_| is_proxied);
         let names = ROOTS.into_iter().filter(move |_| verifies).chain(proxies);
         names.filter_map(|name| Some((name, std::env::var_os(name)?)))
+    }
+
+    /// Returns the variable that names the host's SSH agent, if it is forwarded.
+    fn ssh_agent(&self) -> Option<(&'static str, OsString)> {
+        let path = std::env::var_os(AGENT_VARIABLE)?;
+        let is_forwarded = self.spec.guest.forward_agent;
+        is_forwarded.then_some((AGENT_VARIABLE, path))
     }
 
     /// Waits for the agent's first answer, the end of the process, or the timeout.

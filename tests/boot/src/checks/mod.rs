@@ -47,6 +47,10 @@ mod share_asks;
 mod share_rules;
 mod silence;
 mod snapshots;
+mod sockets;
+mod sockets_scene;
+mod ssh;
+mod ssh_sockets;
 mod staged;
 mod staged_git;
 mod stream_owners;
@@ -309,6 +313,10 @@ const OF_GUEST: &[Check] = &[
         secrets_kept::requests,
     ),
     (
+        "sockets of the host are forwarded, an SSH agent only lists and signs, and a flood is bounded",
+        sockets::forwarded,
+    ),
+    (
         "ports that the host chooses are printed, and lead into the sandbox",
         ports::chosen_by_the_host,
     ),
@@ -322,6 +330,10 @@ const OF_GUEST: &[Check] = &[
     (
         "space that is freed comes back to the host",
         resources::shrinking,
+    ),
+    (
+        "OpenSSH's own programs use a sandbox without a server in the image",
+        ssh::served,
     ),
 ];
 

@@ -44,6 +44,7 @@ targets! {
     network_frames: 2000,
     sandbox_disk: 2000,
     secret_words: 5000,
+    sftp_requests: 5000,
     snapshot_file: 5000,
     staged_disk: 1000,
     tar_layer: 5000,

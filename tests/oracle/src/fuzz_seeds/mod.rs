@@ -4,6 +4,7 @@ mod disk_images;
 mod doors;
 mod ext4;
 mod frames;
+mod sftp;
 
 use std::path::Path;
 
@@ -39,6 +40,7 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("network_frames", frames::frames()),
         ("sandbox_disk", disks()),
         ("secret_words", doors::words()),
+        ("sftp_requests", sftp::packets()),
         ("snapshot_file", snapshots()?),
         ("staged_disk", staged_disks()),
     ] {
