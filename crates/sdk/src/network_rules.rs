@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use msb_cancellation::Effect;
+use msb_client::blocking;
+use msb_sandbox_handle::Handle;
 use msb_sandbox_network::{NetworkChange, NetworkPolicy, NetworkRulesError};
 
-use crate::operation::blocking;
-use crate::sandboxes::Handle;
-use crate::unfinished::Effect;
 use crate::{Error, Network, NetworkMode, Operation, Sandbox};
 
 /// The rules of a sandbox's network. They are kept with the sandbox, and new connections of a running one follow them
