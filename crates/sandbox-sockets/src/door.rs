@@ -65,10 +65,9 @@ impl Door {
     }
 }
 
-/// Returns the path of this process's SSH agent.
+/// Returns the absolute path of this process's SSH agent. A variable that is empty is none.
 pub(crate) fn agent_path() -> Option<PathBuf> {
-    let path = std::env::var_os(AGENT_VARIABLE)?;
-    (!path.is_empty()).then(|| path.into())
+    std::path::absolute(std::env::var_os(AGENT_VARIABLE)?).ok()
 }
 
 #[cfg(test)]

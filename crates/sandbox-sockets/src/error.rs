@@ -40,6 +40,26 @@ pub enum SocketsError {
         /// The path on the host.
         path: PathBuf,
     },
+    /// The socket is in the home of msb.
+    #[error(
+        "the socket {} is not forwarded: whoever reaches the sockets of msb controls its sandboxes",
+        .path.display()
+    )]
+    OfMsb {
+        /// The path on the host.
+        path: PathBuf,
+    },
+    /// The path leads through a directory that the guest can change.
+    #[error(
+        "the socket {} is not forwarded: the sandbox can change {}, and could lead the path to another socket",
+        .path.display(), .directory.display()
+    )]
+    Shared {
+        /// The path on the host.
+        path: PathBuf,
+        /// The directory that is shared with the guest.
+        directory: PathBuf,
+    },
     /// The guest cannot listen.
     #[error("cannot offer a socket at '{path}' in the sandbox")]
     Guest {
@@ -69,9 +89,11 @@ pub enum SocketsError {
 impl Diagnose for SocketsError {
     fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::NoAgent | Self::Engine { .. } | Self::OfRoot { .. } => {
-                Diagnosis::new(ErrorKind::InvalidArgument)
-            }
+            Self::NoAgent
+            | Self::Engine { .. }
+            | Self::OfRoot { .. }
+            | Self::OfMsb { .. }
+            | Self::Shared { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
             Self::Host { source, .. } => Diagnosis::of_path(source),
             Self::Io { source, .. } => source.diagnosis(),
             Self::Guest { source, .. } => source.diagnosis(),

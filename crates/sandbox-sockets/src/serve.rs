@@ -73,7 +73,7 @@ async fn forward(
     let supervisor = tokio::net::UnixStream::from_std(supervisor).map_err(&connecting)?;
     let client = Client::connect_without_limit(supervisor).await;
     let client = client.map_err(|error| connecting(io::Error::other(error)))?;
-    let log = Log::new();
+    let log = Log::new(stderr().map_err(io_error("use standard error"))?);
     let mut forwards = JoinSet::new();
     for door in doors {
         let (forward, accepts) = Forward::open(client.clone(), door, log.clone()).await?;
@@ -90,6 +90,11 @@ fn take_stdout() -> io::Result<File> {
     let pipe = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdout(fs::File::open("/dev/null")?)?;
     Ok(pipe)
+}
+
+/// Returns the machine's log, which standard error is.
+fn stderr() -> io::Result<File> {
+    Ok(File::from(io::stderr().as_fd().try_clone_to_owned()?))
 }
 
 fn io_error(action: &'static str) -> impl Fn(io::Error) -> SocketsError {

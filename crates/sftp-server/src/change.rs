@@ -14,7 +14,9 @@ use crate::{Attributes, Status};
 /// Changes a file, through symlinks.
 pub(crate) fn of_path(path: &[u8], attributes: &Attributes) -> Result<(), Status> {
     if let Some(size_bytes) = attributes.size_bytes {
-        let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        // A pipe without a reader fails; it has no size, and the server would wait.
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = open(path, flags, Mode::empty())?;
         ftruncate(file, size_bytes)?;
     }
     if let Some(mode) = attributes.mode {

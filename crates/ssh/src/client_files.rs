@@ -1,10 +1,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use msb_runtime::is_plain_name;
 use thiserror::Error;
 
 use crate::host_key::{DIRECTORY, HostKey};
 use crate::{SUFFIX, sandbox_name};
+
+/// The longest name of a host in a configuration, in bytes.
+const NAME_MAX: usize = 255;
 
 /// The files that an OpenSSH client of a home's sandboxes reads.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +22,12 @@ pub struct ClientFiles<'a> {
 /// The reason for which there are no files for a client.
 #[derive(Debug, Error)]
 pub enum ClientFilesError {
+    /// The name is not that of a sandbox.
+    #[error("'{}' is not the name of a sandbox", name.escape_debug())]
+    Name {
+        /// The name.
+        name: String,
+    },
     /// A path cannot be written in a file of OpenSSH.
     #[error("the path {path:?} cannot be written in a configuration of OpenSSH")]
     Path {
@@ -52,17 +62,21 @@ impl ClientFiles<'_> {
     /// Returns the configuration of one sandbox, or of all without a name.
     ///
     /// # Errors
-    /// If a path has characters that OpenSSH or the shell would not read as they are.
+    /// If the name is not one, or a path has characters that OpenSSH or the shell would not read as they are.
     pub fn config(&self, name: Option<&str>) -> Result<String, ClientFilesError> {
-        let host = sandbox_name(name.unwrap_or("*"));
+        let host = match name {
+            Some(name) => checked(sandbox_name(name))?,
+            None => "*",
+        };
         let program = shell_word(self.program)?;
         let home = shell_word(self.home)?;
         let known_hosts = self.known_hosts();
         let known_hosts = written(&known_hosts)?;
+        // Clients before OpenSSH 9.6 pass any name to the shell, such as that of a repository's submodule.
         Ok(format!(
             "Host {host}{SUFFIX}\n    \
              User root\n    \
-             ProxyCommand {program} --home {home} ssh-proxy %n\n    \
+             ProxyCommand {program} --home {home} ssh-proxy '%n'\n    \
              UserKnownHostsFile \"{known_hosts}\"\n    \
              StrictHostKeyChecking yes\n"
         ))
@@ -95,6 +109,16 @@ impl ClientFiles<'_> {
 fn publish(path: PathBuf, bytes: &[u8]) -> Result<(), ClientFilesError> {
     durable_files::publish_once(&path, bytes)
         .map_err(|source| ClientFilesError::Io { path, source })
+}
+
+/// Returns a name that is neither a pattern nor more than one word or line.
+fn checked(name: &str) -> Result<&str, ClientFilesError> {
+    let refused = || ClientFilesError::Name {
+        name: name.to_owned(),
+    };
+    is_plain_name(name, NAME_MAX)
+        .then_some(name)
+        .ok_or_else(refused)
 }
 
 /// Returns a path as a configuration has it within double quotes: `%` begins a token, and `${` a variable.
@@ -140,13 +164,20 @@ mod tests {
         assert_eq!(
             all,
             "Host *.msb\n    User root\n    \
-             ProxyCommand /usr/bin/msb --home /home/me/.msb ssh-proxy %n\n    \
+             ProxyCommand /usr/bin/msb --home /home/me/.msb ssh-proxy '%n'\n    \
              UserKnownHostsFile \"/home/me/.msb/ssh/known_hosts\"\n    \
              StrictHostKeyChecking yes\n"
         );
         for name in ["web", "web.msb"] {
             let one = files.config(Some(name)).expect("a configuration");
             assert!(one.starts_with("Host web.msb\n"), "{one}");
+        }
+        for name in ["", "*", "a b", "!a", "a\n    ProxyCommand b", "-a"] {
+            let refused = files.config(Some(name)).expect_err(name);
+            assert!(
+                matches!(refused, ClientFilesError::Name { .. }),
+                "{refused}"
+            );
         }
     }
 

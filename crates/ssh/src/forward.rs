@@ -9,11 +9,14 @@ use russh::server::ChannelOpenHandle;
 use tokio::sync::mpsc;
 
 use crate::channels::{Input, Receivers};
-use crate::guest::Guest;
+use crate::guest::{Guest, SocketError};
 use crate::output::Output;
 
 /// The code of a connection that failed.
 const CONNECT_FAILED: u32 = 2;
+/// The longest reason for a connection that failed, in characters. The guest writes it, and a client refuses packets
+/// that are too long together with all its connections.
+const REASON_MAX: usize = 512;
 
 /// Connects to a socket of the guest, and carries bytes until both directions have ended.
 pub(crate) async fn connect(
@@ -29,14 +32,19 @@ pub(crate) async fn connect(
             carry(socket, output, receivers).await;
         }
         Err(error) => {
-            let reason = terminal_text::escaped(&error.to_string()).into_owned();
             let failure = ChannelOpenFailure::Other {
                 code: CONNECT_FAILED,
-                reason,
+                reason: reason(&error),
             };
             reply.reject(failure).await;
         }
     }
+}
+
+fn reason(error: &SocketError) -> String {
+    let text = error.to_string();
+    let text = terminal_text::escaped(&text);
+    text.chars().take(REASON_MAX).collect()
 }
 
 /// Carries bytes between a socket and a channel until both directions have ended, and closes the channel.
@@ -89,4 +97,20 @@ pub(crate) fn port(host: &str, port: u32) -> Option<Target> {
 /// Returns the Unix socket that a client names.
 pub(crate) fn path(path: &str) -> Target {
     Target::Path(Bytes::from(path.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_agent_protocol::ClientError;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_of_the_guest_is_short_and_plain() {
+        let message = format!("\u{1b}[2J{}", "x".repeat(1 << 20));
+        let error = SocketError::Guest(ClientError::Socket { errno: 0, message });
+        let text = reason(&error);
+        assert_eq!(text.chars().count(), REASON_MAX);
+        assert!(!text.contains(char::is_control));
+    }
 }

@@ -73,7 +73,7 @@ pub(crate) struct ConfigArguments {
     after_help = "An OpenSSH client starts msb ssh-proxy as its ProxyCommand, and speaks SSH with it over standard input \
     and output.\n\n\
     Example:\n  \
-    ssh -o ProxyCommand='msb ssh-proxy %n' root@work.msb"
+    ssh -o ProxyCommand=\"msb ssh-proxy '%n'\" root@work.msb"
 )]
 pub(crate) struct ProxyArguments {
     /// Sandbox, by name or id, or by name with .msb behind it

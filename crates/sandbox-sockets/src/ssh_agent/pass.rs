@@ -45,7 +45,8 @@ where
                 let key = agent.describe(key).await?;
                 // Without a line in the log there is no signature.
                 if is_signature(&request, &answer) {
-                    log.line_in_time(&format!("{who} signed with {key}")).await;
+                    let line = format!("{who} signed with {key}");
+                    log.line_in_time(&line).await?;
                 } else {
                     log.line(&format!(
                         "{who} got no signature with {key} from the SSH agent"

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use sftp_server::{
     Attributes, DATA_MAX_BYTES, Extension, HANDLES_MAX, Open, PACKET_MAX_BYTES, Request, Response,
     ServeError, Status, serve,
@@ -199,4 +200,19 @@ fn the_limits_are_those_of_the_server() {
         .collect();
     let packet = answers[0].to_packet(0);
     assert!(packet.ends_with(&expected), "{packet:?}");
+}
+
+#[test]
+fn a_pipe_without_a_reader_does_not_stop_the_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("pipe");
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, &path, FileType::Fifo, mode, 0).expect("made");
+    let attributes = Attributes {
+        size_bytes: Some(0),
+        ..Attributes::default()
+    };
+    let path = bytes(&path);
+    let answers = answers(&[Request::SetStat { path, attributes }]);
+    assert_eq!(answers, [Response::Status(Status::Failure)]);
 }

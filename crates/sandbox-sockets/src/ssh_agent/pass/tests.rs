@@ -1,3 +1,5 @@
+use std::fs::File;
+
 use tokio::io::DuplexStream;
 use tokio::task::JoinHandle;
 
@@ -6,6 +8,10 @@ use super::*;
 /// A sign request of this key.
 fn sign(key: &[u8]) -> Vec<u8> {
     [&[13][..], &framed(key), &framed(b"data"), &[0; 4]].concat()
+}
+
+fn log() -> Log {
+    Log::new(tempfile::tempfile().expect("a file"))
 }
 
 /// An agent with one key, which counts the messages that it gets.
@@ -31,7 +37,7 @@ type Got = JoinHandle<Vec<Vec<u8>>>;
 fn begin() -> (Side<DuplexStream>, JoinHandle<io::Result<()>>, Got) {
     let (program, guest) = tokio::io::duplex(1 << 16);
     let (near, far) = tokio::io::duplex(1 << 16);
-    let passing = tokio::spawn(async move { pass(guest, near, "a test", &Log::new()).await });
+    let passing = tokio::spawn(async move { pass(guest, near, "a test", &log()).await });
     (Side::new(program), passing, tokio::spawn(agent(far)))
 }
 
@@ -86,7 +92,7 @@ async fn an_answer_that_does_not_fit_is_not_passed_on() {
     let (near, far) = tokio::io::duplex(1 << 16);
     let mut program = Side::new(program);
     let mut agent = Side::new(far);
-    let passing = tokio::spawn(async move { pass(guest, near, "a test", &Log::new()).await });
+    let passing = tokio::spawn(async move { pass(guest, near, "a test", &log()).await });
     program.send(&LIST).await.expect("sent");
     agent.receive().await.expect("read").expect("a request");
     agent.send(&[14, 0, 0, 0, 0]).await.expect("sent");
@@ -94,5 +100,19 @@ async fn an_answer_that_does_not_fit_is_not_passed_on() {
         .await
         .expect("no panic")
         .expect_err("another answer");
+    assert_eq!(program.receive().await.expect("read"), None);
+}
+
+#[tokio::test]
+async fn without_a_line_in_the_log_there_is_no_signature() {
+    let (program, guest) = tokio::io::duplex(1 << 16);
+    let (near, far) = tokio::io::duplex(1 << 16);
+    tokio::spawn(agent(far));
+    let mut program = Side::new(program);
+    let full = File::options().write(true).open("/dev/full");
+    let log = Log::new(full.expect("opened"));
+    let passing = tokio::spawn(async move { pass(guest, near, "a test", &log).await });
+    program.send(&sign(b"key")).await.expect("sent");
+    passing.await.expect("no panic").expect_err("a full disk");
     assert_eq!(program.receive().await.expect("read"), None);
 }
