@@ -6,8 +6,9 @@ use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
     load, login, logout, logs, maintain, man, mcp, network, network_rules, pause, port, prune, ps,
-    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, sockets,
-    ssh, start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot,
+    sockets, ssh, start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume,
+    wait,
 };
 use crate::internal::{
     MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, SOCKETS_COMMAND, VMM_COMMAND,
