@@ -58,7 +58,17 @@ impl Opener {
 impl Learned {
     /// Opens the ports of a rule at an address for `ttl`.
     pub(crate) fn add(&self, address: Ipv4Addr, by: Opener, ttl: Duration, now: Instant) {
-        let until = now + ttl.clamp(KEPT_MIN, KEPT_MAX);
+        self.put(address, by, now + ttl.clamp(KEPT_MIN, KEPT_MAX), now);
+    }
+
+    /// Has TLS ended at the ports of a rule at an address, if the rule ends it, and opens nothing.
+    pub(crate) fn keep(&self, address: Ipv4Addr, by: Opener, now: Instant) {
+        if by.ends_tls {
+            self.put(address, by, now, now);
+        }
+    }
+
+    fn put(&self, address: Ipv4Addr, by: Opener, until: Instant, now: Instant) {
         let kept_until = if by.ends_tls { now + KEPT_MAX } else { until };
         let mut addresses = self.lock();
         if addresses.len() >= ADDRESSES_MAX {
@@ -69,7 +79,9 @@ impl Learned {
         }
         let openings = addresses.entry(address).or_default();
         if let Some(known) = openings.iter_mut().find(|known| known.by.is_like(&by)) {
-            known.by.rule = by.rule;
+            if now < until {
+                known.by.rule = by.rule;
+            }
             known.until = known.until.max(until);
             known.kept_until = known.kept_until.max(kept_until);
         } else if openings.len() < RULES_MAX {

@@ -190,10 +190,15 @@ impl Policy {
     /// `None` if no name whose TLS is ended was resolved to the destination.
     pub(crate) fn tls_end(&self, destination: SocketAddrV4, reason: Reason<'_>) -> Option<TlsEnd> {
         let end = self.learned.ends(destination, Instant::now())?;
-        // A rule of addresses, or the default, opens the address without any name.
-        let is_by_name = matches!(reason, Reason::Rule(rule) if rule.is_of_names());
+        // A rule of addresses, or the default, opens the address without any name. An answer of the user does not: it is
+        // about a name, and the rules for its requests hold.
+        let is_open = match reason {
+            Reason::Rule(rule) => !rule.is_of_names(),
+            Reason::Default(reach) => reach == DefaultPolicy::Outbound,
+            _ => false,
+        };
         Some(TlsEnd {
-            passes: end.passes || !is_by_name,
+            passes: end.passes || is_open,
         })
     }
 
@@ -207,11 +212,14 @@ impl Policy {
     /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
     pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
         self.resolutions.add(name, address, ttl);
-        self.open(name, address, ttl);
+        self.open(name, address, Some(ttl));
     }
 
-    /// Opens an address for `ttl` to the rules that have its name.
-    fn open(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
+    /// Opens an address for `ttl` to the rules that have its name. Without a time, or if the name is denied, only TLS is
+    /// ended there.
+    fn open(&self, name: &DomainName, address: Ipv4Addr, ttl: Option<Duration>) {
+        let now = Instant::now();
+        let ttl = ttl.filter(|_| !self.denies_name(name));
         let of_requests = &self.allow[..self.of_requests];
         let passes = !of_requests.iter().any(|rule| rule.names(name));
         for (index, rule) in self.allow.iter().enumerate() {
@@ -222,18 +230,20 @@ impl Policy {
                     ends_tls: index < self.implied,
                     passes,
                 };
-                self.learned.add(address, opener, ttl, Instant::now());
+                match ttl {
+                    Some(ttl) => self.learned.add(address, opener, ttl, now),
+                    None => self.learned.keep(address, opener, now),
+                }
             }
         }
-        if self.allowed_once.has(name, Instant::now()) {
+        if ttl.is_some() && self.allowed_once.has(name, now) {
             let once = Opener {
                 rule: usize::MAX,
                 ports: None,
                 ends_tls: false,
                 passes: true,
             };
-            self.learned
-                .add(address, once, Duration::ZERO, Instant::now());
+            self.learned.add(address, once, Duration::ZERO, now);
         }
     }
 
@@ -264,6 +274,7 @@ impl Policy {
     }
 }
 
+mod asked;
 mod changed;
 #[cfg(test)]
 mod tests;
