@@ -32,6 +32,8 @@ pub(crate) struct Opener {
     pub(crate) ends_tls: bool,
     /// True if more than the requests of HTTPS that are allowed may get to the name.
     pub(crate) passes: bool,
+    /// True if private addresses are opened, too.
+    pub(crate) opens_private: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +48,14 @@ struct Opening {
 
 impl Opener {
     fn is_like(&self, other: &Self) -> bool {
-        let of = |opener: &Self| (opener.ports, opener.ends_tls, opener.passes);
+        let of = |opener: &Self| {
+            (
+                opener.ports,
+                opener.ends_tls,
+                opener.passes,
+                opener.opens_private,
+            )
+        };
         of(self) == of(other)
     }
 
@@ -95,10 +104,25 @@ impl Learned {
 
     /// Returns the index of the rule that opens a destination; `None` if none does.
     pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
+        self.opener(destination, now, |_| true)
+    }
+
+    /// Does the same for a destination at a private address.
+    pub(crate) fn opens_private(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
+        self.opener(destination, now, |by| by.opens_private)
+    }
+
+    fn opener(
+        &self,
+        destination: SocketAddrV4,
+        now: Instant,
+        counts: impl Fn(&Opener) -> bool,
+    ) -> Option<usize> {
         let addresses = self.lock();
         let mut openings = addresses.get(destination.ip())?.iter();
-        let opening =
-            openings.find(|opening| now < opening.until && opening.by.has_port(destination.port()));
+        let opening = openings.find(|opening| {
+            now < opening.until && opening.by.has_port(destination.port()) && counts(&opening.by)
+        });
         opening.map(|opening| opening.by.rule)
     }
 
@@ -141,6 +165,7 @@ mod tests {
             ports: None,
             ends_tls: false,
             passes: true,
+            opens_private: true,
         }
     }
 

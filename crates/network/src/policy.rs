@@ -148,9 +148,13 @@ impl Policy {
         if let Some(rule) = allow.find(|rule| range(rule).is_some_and(opens)) {
             return Decision::allowed(Reason::Rule(rule));
         }
-        if denial.as_ref().is_none_or(|denial| denial.opens_by_name)
-            && let Some(index) = self.learned.opens(destination, Instant::now())
-        {
+        let now = Instant::now();
+        let opener = match &denial {
+            None => self.learned.opens(destination, now),
+            Some(denial) if denial.opens_by_name => self.learned.opens_private(destination, now),
+            Some(_) => None,
+        };
+        if let Some(index) = opener {
             // An address of a name that the user has allowed once has no rule.
             let rule = self.allow.get(index).map(Reason::Rule);
             return Decision::allowed(rule.unwrap_or(Reason::Asked));
@@ -229,6 +233,7 @@ impl Policy {
                     ports: rule.ports,
                     ends_tls: index < self.implied,
                     passes,
+                    opens_private: true,
                 };
                 match ttl {
                     Some(ttl) => self.learned.add(address, opener, ttl, now),
@@ -242,6 +247,8 @@ impl Policy {
                 ports: None,
                 ends_tls: false,
                 passes: true,
+                // The guest has chosen the name, and may have it lead to any address.
+                opens_private: false,
             };
             self.learned.add(address, once, Duration::ZERO, now);
         }

@@ -58,3 +58,14 @@ async fn changed_rules_open_no_address_whose_time_is_over() {
         assert_eq!(passes(&policy, "1.1.1.1:443"), Some(false));
     }
 }
+
+#[test]
+fn a_name_that_is_allowed_once_opens_no_private_address() {
+    let once = policy(DefaultPolicy::Listed, &[], &[]);
+    once.allow_once(&DomainName::parse("a.test").unwrap());
+    learn(&once, "a.test", "1.1.1.1");
+    learn(&once, "a.test", "10.0.0.5");
+    expect(&once, &["1.1.1.1:443", "1.1.1.1:22"], &["10.0.0.5:443"]);
+    let kept = once.with_rules(&listed(&["a.test"], &[]));
+    expect(&kept, &["1.1.1.1:443", "10.0.0.5:443"], &[]);
+}
