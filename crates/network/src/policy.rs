@@ -148,9 +148,13 @@ impl Policy {
         if let Some(rule) = allow.find(|rule| range(rule).is_some_and(opens)) {
             return Decision::allowed(Reason::Rule(rule));
         }
-        if denial.as_ref().is_none_or(|denial| denial.opens_by_name)
-            && let Some(index) = self.learned.opens(destination, Instant::now())
-        {
+        let now = Instant::now();
+        let opener = match &denial {
+            None => self.learned.opens(destination, now),
+            Some(denial) if denial.opens_by_name => self.learned.opens_private(destination, now),
+            Some(_) => None,
+        };
+        if let Some(index) = opener {
             // An address of a name that the user has allowed once has no rule.
             let rule = self.allow.get(index).map(Reason::Rule);
             return Decision::allowed(rule.unwrap_or(Reason::Asked));
@@ -190,10 +194,15 @@ impl Policy {
     /// `None` if no name whose TLS is ended was resolved to the destination.
     pub(crate) fn tls_end(&self, destination: SocketAddrV4, reason: Reason<'_>) -> Option<TlsEnd> {
         let end = self.learned.ends(destination, Instant::now())?;
-        // A rule of addresses, or the default, opens the address without any name.
-        let is_by_name = matches!(reason, Reason::Rule(rule) if rule.is_of_names());
+        // A rule of addresses, or the default, opens the address without any name. An answer of the user does not: it is
+        // about a name, and the rules for its requests hold.
+        let is_open = match reason {
+            Reason::Rule(rule) => !rule.is_of_names(),
+            Reason::Default(reach) => reach == DefaultPolicy::Outbound,
+            _ => false,
+        };
         Some(TlsEnd {
-            passes: end.passes || !is_by_name,
+            passes: end.passes || is_open,
         })
     }
 
@@ -207,11 +216,14 @@ impl Policy {
     /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
     pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
         self.resolutions.add(name, address, ttl);
-        self.open(name, address, ttl);
+        self.open(name, address, Some(ttl));
     }
 
-    /// Opens an address for `ttl` to the rules that have its name.
-    fn open(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
+    /// Opens an address for `ttl` to the rules that have its name. Without a time, or if the name is denied, only TLS is
+    /// ended there.
+    fn open(&self, name: &DomainName, address: Ipv4Addr, ttl: Option<Duration>) {
+        let now = Instant::now();
+        let ttl = ttl.filter(|_| !self.denies_name(name));
         let of_requests = &self.allow[..self.of_requests];
         let passes = !of_requests.iter().any(|rule| rule.names(name));
         for (index, rule) in self.allow.iter().enumerate() {
@@ -221,19 +233,24 @@ impl Policy {
                     ports: rule.ports,
                     ends_tls: index < self.implied,
                     passes,
+                    opens_private: true,
                 };
-                self.learned.add(address, opener, ttl, Instant::now());
+                match ttl {
+                    Some(ttl) => self.learned.add(address, opener, ttl, now),
+                    None => self.learned.keep(address, opener, now),
+                }
             }
         }
-        if self.allowed_once.has(name, Instant::now()) {
+        if ttl.is_some() && self.allowed_once.has(name, now) {
             let once = Opener {
                 rule: usize::MAX,
                 ports: None,
                 ends_tls: false,
                 passes: true,
+                // The guest has chosen the name, and may have it lead to any address.
+                opens_private: false,
             };
-            self.learned
-                .add(address, once, Duration::ZERO, Instant::now());
+            self.learned.add(address, once, Duration::ZERO, now);
         }
     }
 
@@ -264,6 +281,7 @@ impl Policy {
     }
 }
 
+mod asked;
 mod changed;
 #[cfg(test)]
 mod tests;

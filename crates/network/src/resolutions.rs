@@ -45,6 +45,14 @@ impl Resolutions {
         all.push_back(new);
     }
 
+    /// Adds a resolution of before, which is none of these.
+    pub(crate) fn keep(&self, known: Resolution) {
+        let mut all = self.lock();
+        if all.len() < RESOLUTIONS_MAX {
+            all.push_back(known);
+        }
+    }
+
     /// Returns all resolutions, the oldest first.
     pub(crate) fn all(&self) -> Vec<Resolution> {
         self.lock().iter().cloned().collect()

@@ -309,8 +309,10 @@ impl Switch {
         };
         let is_asked = is_asked && is_carried();
         let asked = is_asked.then(|| {
+            // A name of the guest's choice can lead to a private network, whose addresses are shown as they are.
+            let is_private = matches!(reason, Reason::Range(_));
             let name = self.recorder.name_of(*address.ip());
-            let name = name.filter(|name| is_of_hosts(name));
+            let name = name.filter(|name| !is_private && is_of_hosts(name));
             (self.gate.ask_about(address, name.as_deref()), name)
         });
         let reason = match asked {

@@ -31,8 +31,12 @@ pub async fn change(
 ) -> Result<(Sandbox, NetworkPolicy), NetworkRulesError> {
     let (sandbox, before, kept) = blocking(move || keep(sandbox, change)).await?;
     if let Err(error) = follow(&sandbox, kept.clone(), closes).await {
-        // The first error says more than one of this.
-        let _ = blocking(move || restore(sandbox, &kept, before)).await;
+        let known = sandbox.clone();
+        let restored = blocking(move || restore(sandbox, &kept, before)).await;
+        // The first error says more than one of this. A machine that is only late has the new rules on their way.
+        if let (NetworkRulesError::Machine(_), Ok(Some(newest))) = (&error, restored) {
+            let _ = follow(&known, newest, false).await;
+        }
         return Err(error);
     }
     let policy = NetworkPolicy::new(sandbox.spec.network.as_ref());
@@ -62,21 +66,23 @@ fn keep(
     Ok((sandbox, before, after))
 }
 
-/// Keeps the rules before again, unless others were kept meanwhile.
+/// Keeps the rules before again, unless others were kept meanwhile. Returns those that are kept now.
 fn restore(
     mut sandbox: Sandbox,
     kept: &NetworkRules,
     before: NetworkRules,
-) -> Result<(), NetworkRulesError> {
+) -> Result<Option<NetworkRules>, NetworkRulesError> {
+    let mut newest = None;
     sandbox.change_description(|spec| {
-        if let Some(settings) = &mut spec.network
-            && settings.rules() == *kept
-        {
-            settings.set_rules(before);
+        if let Some(settings) = &mut spec.network {
+            if settings.rules() == *kept {
+                settings.set_rules(before);
+            }
+            newest = Some(settings.rules());
         }
         Ok(())
     })?;
-    Ok(())
+    Ok(newest)
 }
 
 /// Has the running machine follow the rules that are kept. Another process may keep others meanwhile, and the last ones

@@ -12,7 +12,7 @@ pub fn lasting_rule(subject: &str, is_allowed: bool) -> Result<String, NetworkRu
     };
     // The subject is of the machine, which a guest may have taken over.
     let rule: Rule = subject.parse().map_err(|_| not_one())?;
-    if !rule.is_of_one_host() || rule.to_string() != subject {
+    if !rule.can_be_asked_about() || rule.to_string() != subject {
         return Err(not_one());
     }
     if !is_allowed && rule.is_of_names() && rule.is_of_ports() {
@@ -35,6 +35,8 @@ mod tests {
             ("10.0.0.5:5432", true, true),
             ("0.0.0.0/0", false, false),
             ("*.test", false, false),
+            ("a.test:1-65535", false, false),
+            ("127.0.0.1:631", false, false),
             ("https://a.test", false, false),
             ("A.test", false, false),
             ("", false, false),

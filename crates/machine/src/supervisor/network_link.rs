@@ -26,6 +26,9 @@ const PENDING_CHANGES: usize = 4;
 /// The time in which the network's process follows rules. It does nothing that waits.
 const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The longest reason why rules are not followed. A guest may have taken the process over that gives it.
+const ERROR_MAX_CHARS: usize = 1024;
+
 /// The process of a machine's network, if it has one. Clones share the connection.
 #[derive(Debug, Clone, Default)]
 pub(super) struct NetworkLink(Option<Arc<Link>>);
@@ -130,6 +133,7 @@ async fn take(stream: OwnedReadHalf, questions: NetworkQuestions, outcomes: mpsc
         match message {
             FromNetwork::Asked { token, subject } => questions.ask(token, &subject),
             FromNetwork::Changed { number, error } => {
+                let error = error.map(|text| text.chars().take(ERROR_MAX_CHARS).collect());
                 // Without room, nothing waits for it.
                 let _ = outcomes.try_send(Outcome { number, error });
             }

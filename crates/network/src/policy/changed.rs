@@ -25,9 +25,11 @@ impl Policy {
                 continue;
             };
             let left = known.until.saturating_duration_since(now);
+            let left = Some(left).filter(|left| !left.is_zero());
             // TLS is ended for longer than a rule opens an address, so that no placeholder gets past the edge.
-            if !left.is_zero() || new.ends_tls_of(&name) {
-                new.learn(&name, known.address, left);
+            if left.is_some() || new.ends_tls_of(&name) {
+                new.open(&name, known.address, left);
+                new.resolutions.keep(known);
             }
         }
         new

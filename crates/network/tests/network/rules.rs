@@ -12,7 +12,7 @@ use msb_network::{
 use smoltcp::socket::tcp::State;
 
 use crate::guest::{Guest, Host, TIMEOUT, datagram, read_control, read_datagram};
-use crate::names::{ADDRESS, AT, ask, resolver};
+use crate::names::{ADDRESS, AT, ask, resolver, resolver_to};
 
 /// The answer to a packet that the rules deny: an ICMP message.
 const PROHIBITED: (u8, u8) = (3, 13);
@@ -254,6 +254,24 @@ fn an_address_waits_for_its_answer_and_some_are_never_asked_about() {
     drop(supervisor);
     let other = SocketAddrV4::new(*PRIVATE.ip(), 80);
     host.link.send(&datagram(5000, other, b"x"));
+    assert_eq!(host.link.await_frame(read_control), PROHIBITED);
+    host.end();
+}
+
+#[test]
+fn a_private_address_is_shown_whatever_name_leads_to_it() {
+    let mut settings = Settings {
+        asks: true,
+        ..Settings::default()
+    };
+    let _questions = resolver_to(*PRIVATE.ip(), &mut settings);
+    let (mut host, mut supervisor) = start(settings);
+    let answer = ask(&mut host, "a.example.", RecordType::A);
+    assert_eq!(answer.answers[0].data, RData::A(A(*PRIVATE.ip())));
+    host.link.send(&datagram(5000, PRIVATE, b"x"));
+    let (token, subject) = supervisor.asked();
+    assert_eq!(subject, PRIVATE.to_string());
+    supervisor.tell(token, Told::Denied);
     assert_eq!(host.link.await_frame(read_control), PROHIBITED);
     host.end();
 }

@@ -109,3 +109,17 @@ async fn what_cannot_be_followed_is_refused() {
     let none = none.change_rules(&request("listed", &[])).await;
     none.expect_err("there is no network");
 }
+
+#[tokio::test]
+async fn a_reason_of_the_network_is_bounded() {
+    let (_directory, questions) = questions();
+    let (link, mut process) = Process::start(&questions);
+    let call = tokio::spawn(async move { link.change_rules(&request("listed", &[])).await });
+    process.received().await;
+    let error = Some("x".repeat(100_000));
+    process
+        .send(FromNetwork::Changed { number: 1, error })
+        .await;
+    let refused = call.await.expect("no panic").expect_err("it is refused");
+    assert_eq!(refused.message().len(), ERROR_MAX_CHARS);
+}

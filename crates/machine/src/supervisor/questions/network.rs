@@ -48,10 +48,10 @@ impl NetworkQuestions {
     }
 }
 
-/// Returns true for one address or name, with one port or without.
+/// Returns true for one address or name, with one port or without, that an answer can open.
 fn is_destination(subject: &str) -> bool {
     let rule = subject.parse::<Rule>();
-    rule.is_ok_and(|rule| rule.is_of_one_host() && rule.to_string() == subject)
+    rule.is_ok_and(|rule| rule.can_be_asked_about() && rule.to_string() == subject)
 }
 
 #[cfg(test)]
@@ -127,6 +127,9 @@ mod tests {
             "*.test:443",
             "0.0.0.0/0",
             "10.0.0.0/8:80",
+            "a.test:1-65535",
+            "127.0.0.1:631",
+            "169.254.169.254:80",
             "A.test",
             "a.test:443\n2 b.test",
             "/work/.env",
