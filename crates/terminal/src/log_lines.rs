@@ -83,6 +83,7 @@ fn closed(close: &NetworkClose) -> String {
         FlowEnd::Unreachable => "unreachable",
         FlowEnd::Timeout => "not answered",
         FlowEnd::Idle => "idle",
+        FlowEnd::Busy => "refused: too many requests at once",
         FlowEnd::Denied => "refused by the rules for HTTPS",
         FlowEnd::Machine => "ended with the machine",
         _ => "ended",
