@@ -117,6 +117,7 @@ export interface NetworkClose {
     | "timeout"
     | "idle"
     | "denied"
+    | "busy"
     | "machine";
 }
 

@@ -77,7 +77,7 @@ class NetworkRecord:
     """Time since the begin of the flow, in milliseconds."""
     end: str | None = None
     """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle`,
-    `denied` or `machine`."""
+    `denied`, `busy` or `machine`."""
     count: int = 1
     """The number of equal events that the record stands for."""
     sni: str | None = None
