@@ -203,7 +203,7 @@ impl Exchange {
             secret,
             is_h2,
         };
-        self.accept(answer, asked, record)
+        self.accept(answer, &asked, record)
     }
 
     /// Checks a request against the rules of its host.
@@ -274,7 +274,7 @@ impl Exchange {
     fn accept(
         &self,
         answer: Response<Incoming>,
-        asked: Asked,
+        asked: &Asked,
         record: &Arc<Record>,
     ) -> Result<Response<AnswerBody>, Failure> {
         let (mut head, body) = answer.into_parts();
@@ -297,7 +297,7 @@ impl Exchange {
             return Err(Refusal::Encoded(secret.clone()).into());
         }
         if is_change {
-            let answer = can_change.then(|| self.change(head, &asked, record));
+            let answer = can_change.then(|| self.change(head, asked, record));
             return answer.flatten().ok_or_else(|| Refusal::Malformed.into());
         }
         if !headers::is_plainly_transferred(&head.headers) || head.headers.len() > FIELDS_MAX {

@@ -10,7 +10,7 @@ use crate::lab::{Lab, within};
 use crate::upstream::{frames, handler, ok};
 
 /// The number of connections at once that are ended, or whose hello is not complete.
-const CONNECTIONS_MAX: usize = 1_000;
+const CONNECTIONS_MAX: usize = 1_008;
 /// The number of these that speak HTTP/2.
 const HTTP2_CONNECTIONS_MAX: usize = 8;
 

@@ -29,7 +29,7 @@ const QUERY_PORT: u16 = 5300;
 /// The longest hello that is read, in bytes.
 const HELLO_MAX_BYTES: usize = 16 << 10;
 /// The largest number of connections whose TLS is ended.
-const CONNECTIONS_MAX: usize = 1_000;
+const CONNECTIONS_MAX: usize = 1_008;
 /// The time that connections get to be established, and a resolver to answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
