@@ -1,7 +1,7 @@
 //! One ended connection: hyper's server towards the guest, and hyper's client towards the host.
 //!
 //! Both speak the same version of HTTP: the one that the host chose from the guest's offer. Each ends when the
-//! other does.
+//! other does. HTTP/2 is here, and HTTP/1.1 in [`http1`].
 
 use std::future;
 use std::pin::pin;
@@ -24,7 +24,8 @@ use crate::forward::{Exchange, Terms, answer};
 use crate::http1;
 use crate::limits::{
     ERROR_STREAMS_MAX, GUEST_CONNECTION_WINDOW_BYTES, GUEST_STREAM_WINDOW_BYTES,
-    HOST_CONNECTION_WINDOW_BYTES, HOST_STREAM_WINDOW_BYTES, HTTP2_HEADERS_MAX_BYTES, RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAMS_MAX,
+    HOST_CONNECTION_WINDOW_BYTES, HOST_STREAM_WINDOW_BYTES, HTTP2_HEADERS_MAX_BYTES,
+    RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAMS_MAX,
 };
 use crate::raw::{Raw, Rest};
 use crate::record::Reports;
@@ -140,7 +141,8 @@ where
         Err(reason) => Upstream::Unproved(reason),
     };
     let exchange = Arc::new(Exchange::new(terms, upstream, control, reports));
-    let is_clean = serve(guest, &exchange, owner.tasks(), &mut pending).await;
+    // Most connections are in HTTP/1.1, and need no room for it.
+    let is_clean = Box::pin(serve(guest, &exchange, owner.tasks(), &mut pending)).await;
     drop(exchange);
     owner.end().await;
     Ok(is_clean)
@@ -194,7 +196,7 @@ pub(crate) fn is_clean(result: &hyper::Result<()>) -> bool {
     !result.as_ref().is_err_and(hyper::Error::is_user)
 }
 
-/// Begins HTTP/2 with the host. A guest in HTTP/2 that the host did not choose it with has none.
+/// Begins HTTP/2 with the host, which has chosen it for the guest.
 async fn connect<H>(host: HttpStream<H>, tasks: &Tasks, control: &Arc<Control>) -> Upstream
 where
     H: AsyncRead + AsyncWrite + Unpin + Send + 'static,

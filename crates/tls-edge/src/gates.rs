@@ -9,7 +9,7 @@ use crate::limits::{ACTIVE_MAX, CONNECTIONS_MAX, HANDSHAKES_MAX, HTTP2_CONNECTIO
 /// The bounds of an edge's connections.
 #[derive(Debug)]
 pub(crate) struct Gates {
-    /// A permit for each connection that is ended, or whose hello is not read yet.
+    /// A permit for each connection that is ended, or whose hello is not read yet. Most of them rest.
     pub(crate) connections: Semaphore,
     /// A permit for each request until both bodies have ended. They are given in order.
     pub(crate) active: Arc<Semaphore>,

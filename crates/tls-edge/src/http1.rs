@@ -54,7 +54,9 @@ where
         let Ok(Ok(turn)) = timeout(TURN_TIMEOUT, exchange.active().acquire()).await else {
             return Err(Refused::Waited);
         };
-        sides = match take_turn(sides, exchange, pending).await {
+        // What it needs is not kept while the connection rests.
+        let ended = Box::pin(take_turn(sides, exchange, pending)).await;
+        sides = match ended {
             TurnEnd::Rests(sides) => sides,
             TurnEnd::Ended(is_clean) => return Ok(is_clean),
         };

@@ -10,6 +10,9 @@
 //!                 └─ another name: passed on                      └── reflect ── guest
 //! ```
 //!
+//! A sandbox may have a thousand connections and 96 requests at once. Between its requests a connection in HTTP/1.1 holds two
+//! sessions of TLS and no HTTP, and whoever sends waits until it has its turn.
+//!
 //! [`Edge`] is the end of TLS for one sandbox. [`EdgeSettings`] name the hosts, [`Values`] hold what the placeholders
 //! stand for, and an [`EdgeEvent`] tells of each request and of each value that was withheld.
 //!
