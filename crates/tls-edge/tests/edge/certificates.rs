@@ -131,14 +131,7 @@ async fn a_host_with_large_certificates_is_not_used() {
     let mut names = vec![HOST];
     names.extend(others.iter().map(String::as_str));
     let config = authority.config(&names, &["http/1.1"]);
-    let upstream = Upstream::http(config, crate::upstream::ok()).await;
-    let lab = Lab::with(upstream, &authority, &format!("K@{HOST}"), &[]);
-    let guest = lab.http1().await;
-    let answer = guest.get_with("/", &lab).await.unwrap();
-    assert_eq!(answer.status(), 502);
-    let text = guest::text(answer).await;
-    assert!(text.contains("certificates are too large"), "{text}");
-    assert_eq!(lab.upstream.seen().len(), 0);
+    assert_unproved(&authority, config, "certificates are too large").await;
 }
 
 /// Returns the answer of an upstream that sends these bytes and closes without the end of TLS.

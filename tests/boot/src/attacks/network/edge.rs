@@ -134,7 +134,12 @@ fn mixed(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
     let (to, ports) = connect(victim, guest, flows)?;
     let bytes = hello()?;
     for (index, port) in ports.iter().enumerate() {
-        let sent = if index % 8 == 0 { b"\x16" } else { bytes.as_slice() };
+        let whole = bytes.as_slice();
+        let sent = if index.is_multiple_of(8) {
+            whole.get(..1).unwrap_or_default()
+        } else {
+            whole
+        };
         send(guest, to, &[*port], sent)?;
     }
     guest.await_ping()?;
