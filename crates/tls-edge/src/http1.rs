@@ -49,20 +49,28 @@ where
         guest: Side::new(guest),
         host: host.map(Side::new),
     };
+    let mut turn = None;
     loop {
         // What came with the handshake is in the sessions: the first turn waits for no arrival.
-        let Ok(Ok(turn)) = timeout(TURN_TIMEOUT, exchange.active().acquire()).await else {
-            return Err(Refused::Waited);
-        };
+        if turn.is_none() {
+            let acquired = timeout(TURN_TIMEOUT, exchange.active().acquire()).await;
+            let Ok(Ok(permit)) = acquired else {
+                return Err(Refused::Waited);
+            };
+            turn = Some(permit);
+        }
         // What it needs is not kept while the connection rests.
         let ended = Box::pin(take_turn(sides, exchange, pending)).await;
         sides = match ended {
             TurnEnd::Rests(sides) => sides,
             TurnEnd::Ended(is_clean) => return Ok(is_clean),
         };
-        drop(turn);
         pending.deliver_all();
-        sides.arrival().await;
+        // A part of the next head takes more memory than a connection that rests, so that it keeps the turn.
+        if !sides.guest.has_ahead() {
+            turn = None;
+            sides.arrival().await;
+        }
     }
 }
 

@@ -70,6 +70,11 @@ impl<S: Rest> Side<S> {
         Arc::clone(&self.state)
     }
 
+    /// Returns true if bytes of the next message were read.
+    pub(crate) fn has_ahead(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+
     /// Waits until something arrives, which may be the end.
     pub(crate) async fn arrival(&mut self) {
         if self.ahead.is_empty() {

@@ -240,6 +240,32 @@ async fn heads_that_do_not_end_lose_their_turns() {
 }
 
 #[tokio::test]
+async fn a_part_of_the_next_head_waits_for_no_other_turn() {
+    let (lab, told) = lab().await;
+    let mut begun = Vec::new();
+    for _ in 0..ACTIVE_MAX {
+        let mut tls = lab.tls(&["http/1.1"]).await.unwrap();
+        let both = format!("{}GET / HTTP/1.1\r\nx: ", request("/held"));
+        send(&mut tls, &both).await;
+        begun.push(tls);
+    }
+    await_seen(&lab, ACTIVE_MAX).await;
+    let mut waiting = lab.tls(&["http/1.1"]).await.unwrap();
+    send(&mut waiting, &request("/")).await;
+    told.add_permits(ACTIVE_MAX);
+    for tls in &mut begun {
+        read_answers(tls, 1).await;
+    }
+    for _ in 0..10 * ACTIVE_MAX {
+        tokio::task::yield_now().await;
+    }
+    // What was read of a head is in memory: it keeps the turn of the request before it.
+    assert_eq!(lab.upstream.seen().len(), ACTIVE_MAX);
+    pass(LULL).await;
+    read_answers(&mut waiting, 1).await;
+}
+
+#[tokio::test]
 async fn requests_that_arrive_together_and_in_pieces_are_all_answered() {
     let (lab, _told) = lab().await;
     let mut tls = lab.tls(&["http/1.1"]).await.unwrap();
