@@ -60,6 +60,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Measured> {
     let (first_byte, target) = first_byte(arguments, &proxy)?;
     targets.push(target);
     let many = crowd::many(arguments, &proxy)?;
+    let open = crowd::open(arguments, &proxy)?;
     let (mut wall, mut busy) = (Vec::new(), Vec::new());
     for speed in speeds {
         let row =
@@ -67,7 +68,7 @@ pub(super) fn measure(arguments: &Arguments) -> Result<Measured> {
         wall.push(row(speed.wall));
         busy.push(row(speed.busy));
     }
-    wall.extend([first_byte, many]);
+    wall.extend([first_byte, many, open]);
     let tables = vec![
         table(
             arguments,

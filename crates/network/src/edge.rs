@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::buffers::Buffers;
 use crate::decision::TlsEnd;
-use crate::limits::{EDGE_BUFFER_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
+use crate::limits::{EDGE_BUFFER_MAX_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
 use crate::log_record::FlowEnd;
 use crate::opening::{Opening, end_of};
 use crate::recorded_flow::RecordedFlow;
@@ -76,25 +76,26 @@ impl EdgeFlow {
         to: (Route, TlsEnd),
         buffers: Buffers,
     ) {
+        let pipe_bytes = buffers.bytes.min(EDGE_BUFFER_MAX_BYTES);
         let Some(guest) = opening.accept(buffers) else {
             record.end(FlowEnd::PeerReset);
             return;
         };
         let record = record.of_requests();
         let events = record.tls_events();
-        let end = self.join(guest, to, &record, &events).await;
+        let streams = tokio::io::duplex(pipe_bytes);
+        let end = self.join((guest, streams), to, &record, &events).await;
         record.end(end);
     }
 
     /// Copies between the guest and the edge until both have ended. Returns the end.
     async fn join(
         &self,
-        guest: TcpFlow,
+        (guest, (stream, edge_side)): (TcpFlow, (DuplexStream, DuplexStream)),
         (route, end): (Route, TlsEnd),
         record: &RecordedFlow,
         events: &TlsEvents,
     ) -> FlowEnd {
-        let (stream, edge_side) = tokio::io::duplex(EDGE_BUFFER_BYTES);
         let outcome = Arc::new(Outcome::default());
         let guest_side = GuestSide {
             stream,
@@ -147,8 +148,12 @@ impl Outcome {
 
     /// Keeps the outcome of a connection that has ended.
     fn end(&self, served: &Served) {
-        if let Served::Refused(Refused::NotAllowed) = served {
-            self.end_as(FlowEnd::Denied);
+        match served {
+            Served::Refused(Refused::NotAllowed) => self.end_as(FlowEnd::Denied),
+            Served::Refused(Refused::Busy | Refused::BusyHttp2 | Refused::Waited) => {
+                self.end_as(FlowEnd::Busy);
+            }
+            _ => {}
         }
         let is_clean = match served {
             Served::Ended { is_clean } | Served::Passed { is_clean } => *is_clean,
@@ -329,6 +334,11 @@ mod tests {
         let (outcome, refused) = (Outcome::default(), Served::Refused(Refused::NotAllowed));
         outcome.end(&refused);
         assert_eq!(outcome.end.get(), Some(&FlowEnd::Denied));
+        for busy in [Refused::Busy, Refused::BusyHttp2, Refused::Waited] {
+            let outcome = Outcome::default();
+            outcome.end(&Served::Refused(busy));
+            assert_eq!(outcome.end.get(), Some(&FlowEnd::Busy));
+        }
         let outcome = Outcome::default();
         outcome.end_as(FlowEnd::Timeout);
         outcome.end(&refused);

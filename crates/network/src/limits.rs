@@ -50,16 +50,17 @@ pub(crate) const RESOLVER_TIMEOUT: Duration = Duration::from_secs(4);
 /// The idle time of a TCP connection for DNS queries.
 pub(crate) const NAME_STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of connections at once that go through the edge: it ends the TLS of 96 of them, and
-/// passes others on, whose names have the same address.
-pub(crate) const EDGE_FLOWS_MAX: usize = 160;
-/// The buffer for each direction between such a connection and the edge: more than a TLS record.
-pub(crate) const EDGE_BUFFER_BYTES: usize = 32 * 1024;
-/// The memory of such a connection, and of one that is passed on: two more buffers of 16 KiB.
-const EDGE_FLOW_BYTES: usize = 2 * EDGE_BUFFER_BYTES + 2 * 16 * 1024;
+/// The number of connections at once that go through the edge: it ends their TLS, or passes them on
+/// if their names have the same address. The rest is reserved for connections to other hosts.
+pub(crate) const EDGE_FLOWS_MAX: usize = msb_tls_edge::CONNECTIONS_MAX;
+/// The largest buffer for each direction between such a connection and the edge: more than a TLS
+/// record. It is no larger than the buffers of the connection, whose sum is bounded.
+pub(crate) const EDGE_BUFFER_MAX_BYTES: usize = 32 * 1024;
+/// The memory of all of these buffers.
+const EDGE_BUFFERS_BYTES: usize = TCP_BUFFERS_BYTES + EDGE_FLOWS_MAX * 2 * TCP_BUFFER_MIN_BYTES;
+const _: () = assert!(EDGE_FLOWS_MAX < TCP_FLOWS_MAX);
 // The process has a data limit of 192 MiB if it ends TLS.
-const _: () =
-    assert!(EDGE_FLOWS_MAX * EDGE_FLOW_BYTES + msb_tls_edge::MEMORY_MAX_BYTES <= 160 << 20);
+const _: () = assert!(EDGE_BUFFERS_BYTES + msb_tls_edge::MEMORY_MAX_BYTES <= 160 << 20);
 /// The time in which the edge ends a connection that the guest has ended.
 pub(crate) const EDGE_END_TIMEOUT: Duration = Duration::from_secs(5);
 

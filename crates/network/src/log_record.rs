@@ -145,6 +145,8 @@ pub enum FlowEnd {
     Idle,
     /// It was no TLS for a host of an HTTPS request that is allowed.
     Denied,
+    /// The sandbox had as many connections, or requests at once, to hosts whose TLS is ended as it may have.
+    Busy,
     /// Rules that changed deny it, and it was to be closed.
     Revoked,
     /// The upstream proxy refused the connection.

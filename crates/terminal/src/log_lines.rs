@@ -102,6 +102,7 @@ fn closed(close: &NetworkClose) -> String {
         FlowEnd::Unreachable => "unreachable",
         FlowEnd::Timeout => "not answered",
         FlowEnd::Idle => "idle",
+        FlowEnd::Busy => "refused: too many requests at once",
         FlowEnd::Denied => "refused by the rules for HTTPS",
         FlowEnd::Revoked => "closed by changed rules",
         FlowEnd::ProxyRefused => "refused by the upstream proxy",

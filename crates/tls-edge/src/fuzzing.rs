@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use msb_secrets::{Secret, SecretName, SecretValue};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
 
 use crate::connection::{HttpStream, join};
 use crate::event::{EdgeEvent, Events};
 use crate::forward::Terms;
 use crate::needle::Needle;
+use crate::raw::Raw;
 use crate::reflect::Scan;
 use crate::settings::{Destinations, EdgeSettings};
 use crate::values::{HeldValue, Values};
@@ -53,16 +55,18 @@ where
     let terms = Terms {
         destination: destination.expect("the secret is for the host"),
         values,
+        active: Arc::new(Semaphore::new(1)),
     };
     let log = Log::default();
-    join(in_http1(guest), Ok(in_http1(host)), terms, &log).await;
+    // It always gets its turn.
+    let _ = join(in_http1(guest), Ok(in_http1(host)), terms, &log).await;
     let events = log.0.into_inner();
     events.unwrap_or_else(PoisonError::into_inner)
 }
 
-const fn in_http1<S>(stream: S) -> HttpStream<S> {
+fn in_http1<S>(stream: S) -> HttpStream<Raw<S>> {
     HttpStream {
-        stream,
+        stream: Raw::after(stream, &[]),
         is_h2: false,
     }
 }

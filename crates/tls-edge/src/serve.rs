@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use rustls::CommonState;
 use rustls::pki_types::ServerName;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_with_sizes};
@@ -17,14 +18,15 @@ use crate::edge::Edge;
 use crate::event::{EdgeEvent, Events, logged_host};
 use crate::forward::Terms;
 use crate::hello::{self, Hello, Opening};
-use crate::limits::{COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
+use crate::limits::{CERTIFICATES_MAX_BYTES, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
+use crate::raw::Raw;
 use crate::served::{Refused, Served};
 use crate::settings::Destination;
 use crate::tls::{self, GuestEnd};
 
 /// A guest that begins TLS with a host whose TLS is ended.
 struct Guest<S> {
-    stream: S,
+    stream: Raw<S>,
     accepted: Accepted,
     /// The protocols to offer to the host.
     offer: Vec<Vec<u8>>,
@@ -73,13 +75,14 @@ impl Edge {
                 Err(refused) => Served::Refused(refused),
             };
         };
+        let stream = Raw::after(guest, &bytes);
         drop(bytes);
         let offer = match offer(&hello.protocols) {
             Ok(offer) => offer,
             Err(refused) => return Served::Refused(refused),
         };
         let guest = Guest {
-            stream: guest,
+            stream,
             accepted: hello.accepted,
             offer,
             destination,
@@ -153,8 +156,9 @@ impl Edge {
         let terms = Terms {
             values: self.values().clone(),
             destination,
+            active: Arc::clone(&self.gates.active),
         };
-        Ok(connection::run(stream, host, terms, events).await)
+        connection::run(stream, host, terms, events).await
     }
 
     /// Takes a place for a connection in HTTP/2, if the guest offers that. If there is none, the host is offered
@@ -185,11 +189,15 @@ impl Edge {
         };
         let connector = TlsConnector::from(Arc::clone(&self.client));
         let connector = connector.with_alpn(offer);
+        let socket = Raw::after(socket, &[]);
         let proved = match timeout(HANDSHAKE_TIMEOUT, connector.connect(name, socket)).await {
             Ok(proved) => proved,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
         match proved {
+            Ok(stream) if has_large_certificates(stream.get_ref().1) => {
+                Host::Unproved("its certificates are too large".to_owned())
+            }
             Ok(stream) => Host::Proved(Box::new(stream)),
             Err(error) => Host::Unproved(tls::reason_of(&error)),
         }
@@ -222,6 +230,16 @@ fn offer(offered: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Refused> {
         return Err(Refused::Protocol);
     }
     Ok(served)
+}
+
+/// Returns true if the certificates of a host are longer than a connection that rests may keep.
+fn has_large_certificates(state: &CommonState) -> bool {
+    let certificates = state.peer_certificates().unwrap_or_default();
+    let bytes: usize = certificates
+        .iter()
+        .map(|certificate| certificate.len())
+        .sum();
+    bytes > CERTIFICATES_MAX_BYTES
 }
 
 fn is_http2(protocol: &[u8]) -> bool {

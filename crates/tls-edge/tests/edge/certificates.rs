@@ -123,6 +123,17 @@ async fn wait_for(lab: &Lab, event: &EdgeEvent) {
     .await;
 }
 
+#[tokio::test]
+async fn a_host_with_large_certificates_is_not_used() {
+    let authority = HostAuthority::new();
+    let others = (0..600).map(|number| format!("host-{number}.of-many.example.net"));
+    let others: Vec<_> = others.collect();
+    let mut names = vec![HOST];
+    names.extend(others.iter().map(String::as_str));
+    let config = authority.config(&names, &["http/1.1"]);
+    assert_unproved(&authority, config, "certificates are too large").await;
+}
+
 /// Returns the answer of an upstream that sends these bytes and closes without the end of TLS.
 async fn without_close_notify(answer: &'static str) -> (Vec<u8>, bool, Served) {
     let authority = HostAuthority::new();

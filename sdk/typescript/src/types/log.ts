@@ -118,6 +118,7 @@ export interface NetworkClose {
     | "timeout"
     | "idle"
     | "denied"
+    | "busy"
     | "revoked"
     | "proxy-refused"
     | "proxy-failed"

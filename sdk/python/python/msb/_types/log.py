@@ -78,7 +78,7 @@ class NetworkRecord:
     """Time since the begin of the flow, in milliseconds."""
     end: str | None = None
     """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle`,
-    `denied`, `revoked`, `proxy-refused`, `proxy-failed` or `machine`."""
+    `denied`, `busy`, `revoked`, `proxy-refused`, `proxy-failed` or `machine`."""
     count: int = 1
     """The number of equal events that the record stands for."""
     sni: str | None = None
