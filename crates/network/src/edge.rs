@@ -1,7 +1,6 @@
 //! Connections whose TLS is ended.
 
 use std::io;
-use std::net::SocketAddrV4;
 use std::os::unix::net::UnixListener;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,8 +15,9 @@ use crate::buffers::Buffers;
 use crate::decision::TlsEnd;
 use crate::limits::{EDGE_BUFFER_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
 use crate::log_record::FlowEnd;
-use crate::opening::{Opening, dial, end_of};
-use crate::recorded_flow::{RecordedFlow, Traffic};
+use crate::opening::{Opening, end_of};
+use crate::recorded_flow::RecordedFlow;
+use crate::route::Route;
 use crate::tcp::{HostStream, TcpFlow};
 use crate::tls_events::TlsEvents;
 
@@ -30,8 +30,8 @@ pub struct EdgeParts {
     pub control: Option<UnixListener>,
 }
 
-/// The edge, and the number of connections that it may serve.
-#[derive(Debug)]
+/// The edge, and the number of connections that it may serve. Clones share both.
+#[derive(Debug, Clone)]
 pub(crate) struct EdgeFlows {
     edge: Arc<Edge>,
     places: Arc<Semaphore>,
@@ -52,6 +52,10 @@ impl EdgeFlows {
         }
     }
 
+    pub(crate) fn edge(&self) -> Arc<Edge> {
+        Arc::clone(&self.edge)
+    }
+
     /// Returns the right to another connection. `None` if there are too many.
     pub(crate) fn open(&self) -> Option<EdgeFlow> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
@@ -69,15 +73,16 @@ impl EdgeFlow {
         self,
         opening: Opening,
         record: RecordedFlow,
-        to: (SocketAddrV4, TlsEnd),
+        to: (Route, TlsEnd),
         buffers: Buffers,
     ) {
         let Some(guest) = opening.accept(buffers) else {
             record.end(FlowEnd::PeerReset);
             return;
         };
+        let record = record.of_requests();
         let events = record.tls_events();
-        let end = self.join(guest, to, &record.traffic, &events).await;
+        let end = self.join(guest, to, &record, &events).await;
         record.end(end);
     }
 
@@ -85,8 +90,8 @@ impl EdgeFlow {
     async fn join(
         &self,
         guest: TcpFlow,
-        (address, end): (SocketAddrV4, TlsEnd),
-        traffic: &Traffic,
+        (route, end): (Route, TlsEnd),
+        record: &RecordedFlow,
         events: &TlsEvents,
     ) -> FlowEnd {
         let (stream, edge_side) = tokio::io::duplex(EDGE_BUFFER_BYTES);
@@ -96,20 +101,21 @@ impl EdgeFlow {
             outcome: Arc::clone(&outcome),
         };
         let dialled = Arc::clone(&outcome);
-        let dial = move || async move {
-            let connected = dial(address).await;
+        let port = route.address.port();
+        let dial = move |host: Option<String>| async move {
+            let connected = route.named(host).dial().await;
             if let Err(error) = &connected {
+                record.note_failure(error);
                 dialled.end_as(end_of(error));
             }
             connected
         };
         let serve = async {
-            let port = address.port();
             let serve = self.edge.serve(edge_side, port, dial, end.passes, events);
             outcome.end(&serve.await);
         };
         let mut serve = pin!(serve);
-        let mut joined = pin!(guest.join(guest_side, traffic));
+        let mut joined = pin!(guest.join(guest_side, &record.traffic));
         let end = tokio::select! {
             end = &mut joined => {
                 // A host that is silent would keep it.

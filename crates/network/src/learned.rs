@@ -13,9 +13,9 @@ const ADDRESSES_MAX: usize = 4096;
 /// The largest number of rules that may open one address.
 const RULES_MAX: usize = 16;
 /// The shortest time that an address is kept: programs connect some time after they resolve.
-const KEPT_MIN: Duration = Duration::from_secs(60);
+pub(crate) const KEPT_MIN: Duration = Duration::from_secs(60);
 /// The longest time that an address is kept.
-const KEPT_MAX: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const KEPT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Addresses that names of `allow` rules were resolved to.
 #[derive(Debug, Default)]

@@ -73,3 +73,22 @@ pub(crate) const CONTROL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const CONTROL_REQUESTS_MAX: u32 = 16;
 /// The time in which a client has to take an answer.
 pub(crate) const CONTROL_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The number of open questions about denied destinations. The supervisor leaves the other 4 of a sandbox to processes
+/// that ask by themselves.
+pub(crate) const ASKS_MAX: usize = 12;
+/// The number of questions that are asked within a second. A guest may ask for other names as fast as it likes.
+pub(crate) const ASKS_PER_SECOND_MAX: u32 = 32;
+/// The time in which a destination that the user has denied is denied without another question: programs try again
+/// at once, and ask for several kinds of records of one name.
+pub(crate) const ASK_DENIAL_KEPT: Duration = Duration::from_secs(10);
+/// The number of such destinations.
+pub(crate) const ASK_DENIALS_MAX: usize = 64;
+/// The number of DNS queries that wait for the user. Further ones are dropped, and the guest repeats them.
+pub(crate) const ASKED_QUERIES_MAX: usize = 32;
+/// The messages that wait for the supervisor.
+pub(crate) const SUPERVISOR_QUEUE: usize = 64;
+/// The time in which a name that the user has allowed once can be resolved and connected to.
+pub(crate) const ALLOWED_ONCE: Duration = Duration::from_secs(60);
+/// The number of such names.
+pub(crate) const ALLOWED_ONCE_MAX: usize = 64;

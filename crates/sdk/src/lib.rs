@@ -43,6 +43,7 @@ mod mount;
 mod names;
 mod network;
 mod network_log;
+mod network_rules;
 mod questions;
 mod sandboxes;
 mod secrets;
@@ -73,8 +74,8 @@ pub use msb_sandbox_handle::{
 pub use msb_sandbox_model::{
     DISK_DEFAULT, DISK_DEFAULT_TEXT, GuestSettings, Hostname, InvalidGuestSettings,
     InvalidHostname, InvalidMode, InvalidPidNamespace, InvalidSize, InvalidUndoLimit, Lifetime,
-    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, Sysctl,
-    SysctlError, Sysctls, UndoLimit,
+    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, SocketForward,
+    Sysctl, SysctlError, Sysctls, UndoLimit,
 };
 
 pub use apply::{
@@ -92,6 +93,7 @@ pub use history::{ChangeCounts, CommandRecord, History, HistoryOptions, UndoOpti
 pub use inspect::Inspection;
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
+pub use msb_sandbox_network::{NetworkChange, NetworkPolicy};
 pub use msb_sandbox_secrets::{NewValue, SecretInfo};
 pub use msb_sandbox_snapshots::SnapshotConsistency;
 pub use msb_secrets::{
@@ -100,11 +102,14 @@ pub use msb_secrets::{
     ValueState,
 };
 pub use names::Names;
-pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
+pub use network::{
+    Host, InvalidPort, Network, NetworkLogDetail, NetworkMode, Port, TransportProtocol,
+};
 pub use network_log::{
     EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
-    NetworkLog, NetworkQuery, NetworkRecord, NetworkTls, Verdict,
+    NetworkLog, NetworkQuery, NetworkRecord, NetworkRulesChange, NetworkTls, Verdict,
 };
+pub use network_rules::SandboxNetwork;
 pub use questions::{Allowed, Answering, Question, QuestionAnswer, QuestionEvent, Questions};
 pub use sandboxes::{
     BranchOptions, Changes, CopyIn, ForkOptions, HostName, MainCommand, NamePattern, NewDirectory,

@@ -56,6 +56,12 @@ impl Drop for Pending<'_> {
     }
 }
 
+/// A stream of HTTP, in the version that its handshake chose.
+pub(crate) struct HttpStream<S> {
+    pub(crate) stream: S,
+    pub(crate) is_h2: bool,
+}
+
 /// Answers the requests of a guest until a side ends. Returns false if an answer was broken off.
 pub(crate) async fn run<S>(
     guest: GuestStream<S>,
@@ -66,13 +72,38 @@ pub(crate) async fn run<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let guest = HttpStream {
+        is_h2: is_h2(guest.get_ref().1),
+        stream: guest,
+    };
+    let host = match host {
+        Host::Proved(host) => Ok(HttpStream {
+            is_h2: is_h2(host.get_ref().1),
+            stream: *host,
+        }),
+        Host::Unproved(reason) => Err(reason),
+    };
+    join(guest, host, terms, events).await
+}
+
+/// Does the same after the handshakes; `host` is the reason if the host did not prove its name.
+pub(crate) async fn join<G, H>(
+    guest: HttpStream<G>,
+    host: Result<HttpStream<H>, String>,
+    terms: Terms,
+    events: &dyn Events,
+) -> bool
+where
+    G: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    H: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let (reports, receiver) = Reports::new();
     let mut pending = Pending { receiver, events };
     let owner = TaskOwner::new();
     let control = Arc::new(Control::default());
     let upstream = match host {
-        Host::Proved(host) => connect(*host, &owner.tasks(), &control).await,
-        Host::Unproved(reason) => Upstream::Unproved(reason),
+        Ok(host) => connect(host, &owner.tasks(), &control).await,
+        Err(reason) => Upstream::Unproved(reason),
     };
     let exchange = Arc::new(Exchange::new(terms, upstream, control, reports));
     let is_clean = serve(guest, &exchange, owner.tasks(), &mut pending).await;
@@ -81,20 +112,19 @@ where
     is_clean
 }
 
-async fn serve<S>(
-    guest: GuestStream<S>,
+async fn serve<G>(
+    guest: HttpStream<G>,
     exchange: &Arc<Exchange>,
     tasks: Tasks,
     pending: &mut Pending<'_>,
 ) -> bool
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    G: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let is_h2 = is_h2(guest.get_ref().1);
-    let io = TokioIo::new(guest);
+    let io = TokioIo::new(guest.stream);
     let shared = Arc::clone(exchange);
     let service = service_fn(move |request| answer(Arc::clone(&shared), request));
-    if is_h2 {
+    if guest.is_h2 {
         let connection = server::conn::http2::Builder::new(tasks)
             .initial_stream_window_size(GUEST_STREAM_WINDOW_BYTES)
             .initial_connection_window_size(GUEST_CONNECTION_WINDOW_BYTES)
@@ -153,10 +183,12 @@ where
 }
 
 /// Begins HTTP with the host, in the version that it chose.
-async fn connect(host: HostStream<TcpStream>, tasks: &Tasks, control: &Arc<Control>) -> Upstream {
-    let is_h2 = is_h2(host.get_ref().1);
-    let io = TokioIo::new(host);
-    let begun = if is_h2 {
+async fn connect<H>(host: HttpStream<H>, tasks: &Tasks, control: &Arc<Control>) -> Upstream
+where
+    H: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let io = TokioIo::new(host.stream);
+    let begun = if host.is_h2 {
         let mut builder = client::conn::http2::Builder::new(tasks.clone());
         builder
             .initial_stream_window_size(HOST_STREAM_WINDOW_BYTES)

@@ -11,7 +11,7 @@ use crate::limits::{HELLO_MAX_BYTES, HELLO_TIMEOUT};
 /// The bytes of one read. rustls takes as many at once.
 const READ_BYTES: usize = 4096;
 /// The type of a TLS record that carries a handshake.
-const HANDSHAKE_RECORD: u8 = 22;
+pub(crate) const HANDSHAKE_RECORD: u8 = 22;
 
 /// The beginning of a connection. The bytes that were read are kept: a connection that is not ended is passed on
 /// with them.
@@ -107,4 +107,4 @@ impl Hello {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

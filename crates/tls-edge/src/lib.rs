@@ -35,6 +35,7 @@ mod headers;
 mod hello;
 mod limits;
 mod needle;
+mod passing;
 mod place;
 mod record;
 mod reflect;
@@ -52,12 +53,15 @@ mod watch;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 
 pub use authority::{Authority, AuthorityError};
 pub use edge::Edge;
 pub use edge_error::EdgeError;
 pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
 pub use limits::MEMORY_MAX_BYTES;
+pub use passing::{PassingHello, Seen};
 pub use roots::{NoRoots, Roots};
 pub use served::{Refused, Served};
 pub use settings::EdgeSettings;

@@ -37,7 +37,7 @@ impl Edge {
     /// The hello is read first, which takes a bounded time and is of a bounded size. If it names a host whose TLS is
     /// ended at this port, the host is dialled and has to prove this name; the guest then sees a certificate of the
     /// sandbox's authority, and its requests are checked and sent. Any other connection is passed on with the
-    /// bytes that were read if it `passes`, or refused.
+    /// bytes that were read if it `passes`, or refused. `dial` is given the name of a host whose TLS is ended.
     #[expect(
         clippy::too_many_arguments,
         reason = "a connection, its two facts and its two callbacks have nothing in common"
@@ -52,7 +52,7 @@ impl Edge {
     ) -> Served
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        D: FnOnce() -> F + Send,
+        D: FnOnce(Option<String>) -> F + Send,
         F: Future<Output = io::Result<TcpStream>> + Send,
     {
         let Ok(place) = self.gates.connections.try_acquire() else {
@@ -118,7 +118,7 @@ impl Edge {
     ) -> Result<bool, Refused>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        D: FnOnce() -> F,
+        D: FnOnce(Option<String>) -> F,
         F: Future<Output = io::Result<TcpStream>>,
     {
         let Guest {
@@ -129,7 +129,8 @@ impl Edge {
         } = guest;
         let place = self.http2_place(&mut offer)?;
         let sni = || logged_host(&destination.name);
-        let socket = dial().await.map_err(Refused::Dial)?;
+        let host = destination.name.clone();
+        let socket = dial(Some(host)).await.map_err(Refused::Dial)?;
         // A semaphore that is never closed gives its permit.
         let slot = self.gates.handshakes.acquire().await.ok();
         let host = self.prove(&destination.name, offer.clone(), socket).await;
@@ -246,10 +247,10 @@ fn chosen(host: &Host, offer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 async fn pass<S, D, F>(mut guest: S, read: &[u8], dial: D) -> Result<bool, Refused>
 where
     S: AsyncRead + AsyncWrite + Unpin,
-    D: FnOnce() -> F,
+    D: FnOnce(Option<String>) -> F,
     F: Future<Output = io::Result<TcpStream>>,
 {
-    let mut host = dial().await.map_err(Refused::Dial)?;
+    let mut host = dial(None).await.map_err(Refused::Dial)?;
     if host.write_all(read).await.is_err() {
         return Ok(false);
     }

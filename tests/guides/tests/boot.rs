@@ -46,6 +46,11 @@ fn boot_guide_mcp() {
 }
 
 #[test]
+fn boot_guide_ssh() {
+    boot("ssh");
+}
+
+#[test]
 fn boot_guide_ci() {
     boot("ci");
 }

@@ -52,6 +52,7 @@ converted! {
         msb_runtime::RemoveError,
         msb_runtime::RenameError,
         msb_sandbox_files::RestageError,
+        msb_sandbox_network::NetworkRulesError,
         msb_sandbox_secrets::SecretsError,
         msb_runtime::RootDiskError,
         msb_sandbox_snapshots::SnapshotError,
@@ -67,11 +68,13 @@ converted! {
         image_store::CheckError,
         msb_runtime::StartError,
         msb_sandbox_secrets::DeliveryError,
+        msb_sandbox_sockets::SocketsError,
         msb_runtime::KernelError,
         msb_vmm::ChooseError;
     InvalidArgument:
         msb_guest_trust::PrepareError,
         msb_machine_records::LogOptionsError,
+        msb_runtime::network::InvalidRules,
         msb_runtime::InvalidRule,
         msb_runtime::MountError,
         msb_runtime::RulesFileError,
@@ -101,10 +104,12 @@ converted! {
         msb_runtime::network::InvalidPort,
         msb_runtime::network::InvalidPublish,
         msb_runtime::network::InvalidRule,
+        msb_runtime::network::InvalidUpstreamProxy,
         msb_sandbox_model::InvalidGuestSettings,
         msb_sandbox_model::InvalidHostname,
         msb_sandbox_model::InvalidMode,
         msb_sandbox_model::InvalidPidNamespace,
+        msb_sandbox_model::InvalidSocketForward,
         msb_sandbox_model::SysctlError,
         msb_sandbox_model::InvalidUndoLimit,
         msb_jail::UnknownStrictness,
@@ -113,7 +118,7 @@ converted! {
         oci_image::InvalidReference,
         oci_layers::InvalidLimit,
         oci_registry::RegistriesError,
-        questions::NotAPath;
+        questions::UnknownKind;
 }
 
 impl From<msb_sandbox_model::InvalidSize> for Error {

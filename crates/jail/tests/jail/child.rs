@@ -172,6 +172,28 @@ fn network() {
     }
 }
 
+/// The process of forwarded sockets connects to those in the directories of its jail, and can do nothing else that is
+/// forbidden to others. Where Landlock does not restrict it, it reaches other sockets, too.
+#[test]
+#[ignore = "confines its process"]
+fn sockets() {
+    let bench = TestEnv::new();
+    put_on(&Jail::new(Calls::Sockets).with(&bench.directory, Access::Connect));
+    let mut refused = forbidden(&bench);
+    refused.retain(|target| !matches!(target, Target::ConnectUnix(_)));
+    all_refused(refused);
+    all_refused(vec![
+        Target::Read(bench.read.clone()),
+        Target::ReachTcp,
+        Target::Spawn("/bin/true".into()),
+        Target::Thread,
+    ]);
+    all_done(vec![Target::ConnectUnix(bench.socket.clone())]);
+    assert!(fs::canonicalize(&bench.socket).is_ok());
+    let listening = std::os::unix::net::UnixListener::bind(bench.directory.join("new"));
+    assert!(listening.is_err());
+}
+
 /// The process that serves a host directory can change files there, and nothing elsewhere. Only the
 /// allowed calls restrict its changes to attributes.
 #[test]

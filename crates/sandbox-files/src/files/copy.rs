@@ -63,6 +63,7 @@ pub async fn copy_in(
     let start = PutArchive {
         directory: landing.directory.into(),
         keep_owner: options.keep_owner,
+        trusted_way: false,
     };
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let name = landing.name.unwrap_or_else(|| b".".to_vec());
@@ -115,6 +116,7 @@ pub async fn put_tar(
     let start = PutArchive {
         directory: Bytes::copy_from_slice(destination.path.as_bytes()),
         keep_owner: options.keep_owner,
+        trusted_way: false,
     };
     let put = files.put_archive(start, chunks).await;
     let entries = put.map_err(|error| files.failed(error))?.entries;

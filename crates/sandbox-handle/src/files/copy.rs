@@ -30,8 +30,8 @@ impl Files {
         let (host, guest) = (host.into(), self.source.path(guest.into()));
         self.run(move |_, files| async move {
             let copied =
-                msb_sandbox_files::copy_in(&host, &files, guest.as_bytes(), options.into()).await?;
-            Ok(copied.into())
+                msb_sandbox_files::copy_in(&host, &files, guest.as_bytes(), options).await?;
+            Ok(copied)
         })
     }
 
@@ -57,9 +57,8 @@ impl Files {
         let (host, guest) = (host.into(), self.source.path(guest.into()));
         self.run(move |_, files| async move {
             let copied =
-                msb_sandbox_files::copy_out(&files, guest.as_bytes(), &host, options.into())
-                    .await?;
-            Ok(copied.into())
+                msb_sandbox_files::copy_out(&files, guest.as_bytes(), &host, options).await?;
+            Ok(copied)
         })
     }
 
@@ -116,7 +115,7 @@ impl Files {
     ) -> Operation<FileStream> {
         let path = self.source.path(path.into());
         self.run_at(&path.clone(), move |handle, files| async move {
-            let stream = files.tar(path.as_bytes(), options.into()).await?;
+            let stream = files.tar(path.as_bytes(), options).await?;
             Ok(FileStream::new(handle, stream))
         })
     }

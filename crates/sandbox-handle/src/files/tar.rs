@@ -99,10 +99,9 @@ async fn unpack(
     archive: impl Read + Send + 'static,
 ) -> Result<Copied, Error> {
     let files = source.open().await?;
-    let put =
-        msb_sandbox_files::put_tar(archive, &files, destination.as_bytes(), options.into()).await;
+    let put = msb_sandbox_files::put_tar(archive, &files, destination.as_bytes(), options).await;
     match put {
-        Ok(copied) => Ok(copied.into()),
+        Ok(copied) => Ok(copied),
         Err(error) => Err(source.handle.explain(error).await),
     }
 }

@@ -188,7 +188,10 @@ fn nothing_of_an_archive_leads_to_this_host() {
         "resolvers": ["10.0.0.1:53"],
     });
     spec.network = Some(serde_json::from_value(network).expect("settings"));
+    spec.guest.sockets = vec!["/run/host.sock:/tmp/s".parse().expect("a forward")];
+    spec.guest.forward_agent = true;
     let (options, left_out) = options::imported(spec, Some("b".to_owned()), 4096, MOST, false);
+    assert!(options.guest.sockets.is_empty() && !options.guest.forward_agent);
     assert_eq!(options.name.as_deref(), Some("b"));
     assert_eq!(options.mounts.len(), 1);
     assert!(!options.remove_when_stopped);
@@ -200,7 +203,7 @@ fn nothing_of_an_archive_leads_to_this_host() {
     let network = options.network.expect("a network");
     assert!(network.allow.is_empty() && network.publish.is_empty() && network.resolvers.is_empty());
     assert_eq!(network.deny.len(), 1);
-    assert_eq!(left_out.len(), 6, "{left_out:?}");
+    assert_eq!(left_out.len(), 8, "{left_out:?}");
 }
 
 #[test]

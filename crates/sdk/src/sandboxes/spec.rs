@@ -220,7 +220,9 @@ fn overrides(options: &SandboxOptions, trust: &TrustEnvironment) -> Result<Overr
         .collect();
     let settings = options.env.settings()?;
     let own = settings.iter().map(|setting| text(setting, "a variable"));
-    let env: Result<Vec<_>, _> = trust.settings.iter().cloned().map(Ok).chain(own).collect();
+    let given = trust.settings.iter().cloned();
+    let given = given.chain(options.guest.agent_variable()).map(Ok);
+    let env: Result<Vec<_>, _> = given.chain(own).collect();
     let ulimits: Result<Vec<_>, _> = options
         .ulimits
         .iter()

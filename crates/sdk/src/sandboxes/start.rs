@@ -90,6 +90,8 @@ impl Start<'_> {
 
     async fn boot_machine(&self, lock: Lock) -> Result<Booted, BootError> {
         let other = BootError::Other;
+        let sockets = msb_sandbox_sockets::check(&self.sandbox.spec, self.shared.home());
+        sockets.map_err(|error| other(error.into()))?;
         let delivery = self.delivery().await.map_err(other)?;
         let has_network = self.sandbox.spec.network.is_some();
         let wanted = vmm_choice(self.shared, self.options);
