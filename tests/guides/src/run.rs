@@ -56,6 +56,10 @@ fn run_once(name: &str, guide: &Guide, environment: &Environment) -> Result<()> 
     let mut path = programs.path().as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").context("PATH is not set")?);
+    let packages = match &guide.packages[..] {
+        [] => None,
+        packages => Some(npm::archives(packages)?),
+    };
     let mut variables = vec![
         ("PATH", Path::new(&path)),
         ("HOME", work.path()),
@@ -65,10 +69,6 @@ fn run_once(name: &str, guide: &Guide, environment: &Environment) -> Result<()> 
         ("MSB_TEST_IMAGE", environment.image.as_path()),
         ("MSB_TEST_STAND_INS", Path::new(STAND_INS)),
     ];
-    let packages = match &guide.packages[..] {
-        [] => None,
-        packages => Some(npm::archives(packages)?),
-    };
     if let Some(packages) = &packages {
         variables.push(("MSB_TEST_PACKAGES", packages));
     }
