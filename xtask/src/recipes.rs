@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Command};
+use test_fixtures::command::shown;
 use test_fixtures::{build, images, kernel, tools};
 
 use crate::{
@@ -89,6 +90,10 @@ const RECIPES: &[Recipe] = &[
     Recipe {
         command: || recipe("adapters", "Test the SDK's adapters for evaluations"),
         run: |_| done(sdk::adapters::run()),
+    },
+    Recipe {
+        command: || recipe("long-guides", "Run the guides that fetch packages of npm"),
+        run: |_| done(shown(test::product::tests("boot").args(["--", "--ignored"]))),
     },
     Recipe {
         command: fuzz::command,

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from harbor.models.task.config import NetworkMode
+from harbor.models.task.config import NetworkMode, NetworkPolicy
 from msb import AsyncMsb
 
 from harbor_msb import MsbEnvironment
@@ -109,6 +109,22 @@ async def test_an_allowlist_allows_its_addresses_and_nothing_else(
         result = await made.exec(f'python3 -c "{connect}"')
         assert result.return_code == 0, result
         assert (result.stdout == "0\n") == is_reached, result
+    finally:
+        await made.stop(delete=True)
+
+
+async def test_each_phase_has_its_own_network(home, tmp_path, port):
+    closed = NetworkPolicy(network_mode=NetworkMode.NO_NETWORK)
+    opened = NetworkPolicy(network_mode=NetworkMode.ALLOWLIST, allowed_hosts=["127.0.0.1"])
+    made = environment(tmp_path, phases=[closed, opened])
+    await made.start(force_build=False)
+    try:
+        connect = f"import socket; print(socket.socket().connect_ex(('192.0.0.1', {port})))"
+        for policy in (closed, opened, closed):
+            await made.set_network_policy(policy)
+            result = await made.exec(f'python3 -c "{connect}"')
+            assert result.return_code == 0, result
+            assert (result.stdout == "0\n") == (policy == opened), policy
     finally:
         await made.stop(delete=True)
 

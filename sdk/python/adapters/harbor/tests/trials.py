@@ -18,6 +18,7 @@ def environment(
     session: str = "hello__1__env",
     mode: NetworkMode = NetworkMode.NO_NETWORK,
     hosts: list[str] | None = None,
+    phases: list[NetworkPolicy] | None = None,
     config: dict[str, Any] | None = None,
     **options: Any,
 ) -> MsbEnvironment:
@@ -34,5 +35,6 @@ def environment(
         trial_paths=paths,
         task_env_config=EnvironmentConfig.model_validate(task),
         network_policy=NetworkPolicy(network_mode=mode, allowed_hosts=hosts or []),
+        phase_network_policies=phases,
         **options,
     )

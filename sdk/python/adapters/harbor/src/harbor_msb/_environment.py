@@ -47,7 +47,7 @@ class MsbEnvironment(BaseEnvironment):
             network_allowlist_wildcard_hostnames=True,
             network_allowlist_ipv4_addresses=True,
             network_allowlist_ipv4_cidrs=True,
-            dynamic_network_policy=hasattr(AsyncSandbox, "network"),
+            dynamic_network_policy=True,
         )
 
     @classmethod
@@ -105,9 +105,8 @@ class MsbEnvironment(BaseEnvironment):
 
     @override
     async def _apply_network_policy(self, network_policy: NetworkPolicy) -> None:
-        # Only with an SDK that can change the rules of a running sandbox; see `capabilities`.
-        sandbox: Any = self._sandbox
-        await sandbox.network.set(self._network(network_policy))
+        # Connections of the phase before end, unless the new policy allows them.
+        await self._sandbox.network.set(self._network(network_policy), close=True)
 
     @override
     async def stop(self, delete: bool) -> None:
