@@ -93,7 +93,11 @@ const RECIPES: &[Recipe] = &[
     },
     Recipe {
         command: || recipe("long-guides", "Run the guides that fetch packages of npm"),
-        run: |_| done(shown(test::product::tests("boot").args(["--", "--ignored"]))),
+        run: |_| {
+            done(shown(
+                test::product::tests("boot").args(["--", "--ignored"]),
+            ))
+        },
     },
     Recipe {
         command: fuzz::command,
