@@ -16,7 +16,7 @@ const SPEED_MIN_MB_S: f64 = 300.0;
 const FIRST_BYTE_MAX_S: f64 = 0.003;
 /// Number of connections whose first bytes make one figure.
 const FIRST_BYTES: u32 = 20;
-/// The columns.
+/// The columns of the table of speed.
 const COLUMNS: [&str; 2] = ["passed on", "ended"];
 
 /// The times of one transfer, passed on and ended.

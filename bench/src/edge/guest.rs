@@ -28,7 +28,7 @@ struct Pair<'a> {
     plain: Guest<'a>,
 }
 
-/// Measures in guests.
+/// Measures the transfers of guests.
 pub(super) fn measure(arguments: &Arguments, msb: &Msb, image: &str) -> Result<Measured> {
     let upstream = Upstream::start(&[ENDED, PASSED])?;
     let resolver = resolver::start()?.to_string();

@@ -9,7 +9,7 @@ use rustix::system::uname;
 
 /// The most steps whose new files are synced one by one. One sync of the filesystem costs less than those of more files,
 /// each of which waits for a commit of the filesystem's journal; but it also waits for all that other programs have written.
-/// Where the two cost the same depends on these programs and was not measured. With a sync of 3.5 ms, eight take 28 ms.
+/// The number at which the two cost the same depends on the programs and was not measured. With a sync of 3.5 ms, eight take 28 ms.
 const EACH_MAX: usize = 8;
 /// The first version of Linux whose `syncfs` reports that data was not written to the disk.
 const REPORTING: (u32, u32) = (5, 8);

@@ -16,6 +16,7 @@ use crate::decision::TlsEnd;
 use crate::limits::{EDGE_BUFFER_MAX_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
 use crate::log_record::FlowEnd;
 use crate::opening::{Opening, end_of};
+use crate::proxy::ProxyFailure;
 use crate::recorded_flow::RecordedFlow;
 use crate::route::Route;
 use crate::tcp::{HostStream, TcpFlow};
@@ -106,7 +107,7 @@ impl EdgeFlow {
         let dial = move |host: Option<String>| async move {
             let connected = route.named(host).dial().await;
             if let Err(error) = &connected {
-                record.note_failure(error);
+                record.note_status(ProxyFailure::status_of(error));
                 dialled.end_as(end_of(error));
             }
             connected

@@ -51,7 +51,7 @@ impl Opening {
             }
             Err(error) => error,
         };
-        flow.note_failure(&error);
+        flow.note_status(ProxyFailure::status_of(&error));
         flow.end(end_of(&error));
         let syn = self.syn.packet();
         let frame = match error.kind() {

@@ -1,4 +1,3 @@
-use std::io;
 use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +5,6 @@ use std::time::Instant;
 
 use crate::Protocol;
 use crate::log_record::{FlowEnd, NetworkClose, NetworkConnect, Verdict};
-use crate::proxy::ProxyFailure;
 use crate::recorder::Recorder;
 use crate::revocation::Revocation;
 use crate::tls_events::TlsEvents;
@@ -97,8 +95,8 @@ impl RecordedFlow {
     }
 
     /// Keeps the status of the upstream proxy, if a connection failed because of that.
-    pub(crate) fn note_failure(&self, error: &io::Error) {
-        if let Some(status) = ProxyFailure::of(error).and_then(ProxyFailure::status) {
+    pub(crate) fn note_status(&self, status: Option<u16>) {
+        if let Some(status) = status {
             let _ = self.status.set(status);
         }
     }

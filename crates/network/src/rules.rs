@@ -179,7 +179,7 @@ impl NetworkRules {
 }
 
 impl Settings {
-    /// Returns the rules.
+    /// Returns the rules that hold now.
     pub fn rules(&self) -> NetworkRules {
         NetworkRules {
             reach: self.reach,
@@ -189,7 +189,7 @@ impl Settings {
         }
     }
 
-    /// Replaces the rules.
+    /// Replaces the rules that hold.
     pub fn set_rules(&mut self, rules: NetworkRules) {
         let NetworkRules {
             reach,

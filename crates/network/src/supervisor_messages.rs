@@ -35,7 +35,7 @@ pub enum ToNetwork {
     Rules {
         /// The number of the rules.
         number: u64,
-        /// All rules.
+        /// All rules that hold from now on.
         rules: NetworkRules,
         /// True if open connections end that the rules deny.
         closes: bool,
@@ -44,7 +44,7 @@ pub enum ToNetwork {
     Told {
         /// The network's number of the question.
         token: u64,
-        /// The end.
+        /// The end of the question.
         told: Told,
     },
 }

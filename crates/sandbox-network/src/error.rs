@@ -13,7 +13,7 @@ pub enum NetworkRulesError {
         "sandbox {sandbox} has no network: it was created with --network none, and has no network device"
     )]
     NoNetwork {
-        /// The sandbox's name.
+        /// The name of the sandbox concerned.
         sandbox: String,
     },
     /// The network device of a sandbox is there as long as the sandbox.
@@ -22,7 +22,7 @@ pub enum NetworkRulesError {
          rules reaches nothing"
     )]
     Device {
-        /// The sandbox's name.
+        /// The name of the sandbox concerned.
         sandbox: String,
     },
     /// A text is not a rule, or the rules cannot hold.
@@ -31,7 +31,7 @@ pub enum NetworkRulesError {
     /// The sandbox has no such rule.
     #[error("sandbox {sandbox} has no rule {rule}")]
     Missing {
-        /// The sandbox's name.
+        /// The name of the sandbox concerned.
         sandbox: String,
         /// The rule.
         rule: String,
@@ -42,7 +42,7 @@ pub enum NetworkRulesError {
          its creation"
     )]
     NotEnded {
-        /// The sandbox's name.
+        /// The name of the sandbox concerned.
         sandbox: String,
         /// The host.
         host: String,
@@ -50,19 +50,19 @@ pub enum NetworkRulesError {
     /// The subject of a question is not one destination.
     #[error("'{}' is not one destination, so no rule is kept for it", .subject.escape_debug())]
     NotOne {
-        /// The subject.
+        /// The subject of the question.
         subject: String,
     },
     /// The answer denies a name at one port, and is to be kept.
     #[error("{subject} can only be denied once: a name is denied with all its ports")]
     DeniedPort {
-        /// The subject.
+        /// The subject of the question.
         subject: String,
     },
     /// The sandbox's description cannot be read.
     #[error("cannot read the description of sandbox {sandbox}")]
     Unreadable {
-        /// The sandbox's name.
+        /// The name of the sandbox concerned.
         sandbox: String,
         /// The I/O error that caused it.
         #[source]

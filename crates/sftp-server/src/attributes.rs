@@ -12,7 +12,7 @@ const EXTENDED: u32 = 1 << 31;
 /// The attributes of a file. Those that are `None` are unknown, or stay unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Attributes {
-    /// Size in bytes.
+    /// Size of the file, in bytes.
     pub size_bytes: Option<u64>,
     /// Numbers of the user and the group.
     pub owner: Option<(u32, u32)>,

@@ -9,7 +9,7 @@ use crate::{Attributes, Name, Status};
 /// The number of entries in an answer. With the longest names they fill a quarter of a packet.
 const ENTRIES_MAX: usize = 100;
 
-/// Opens a directory.
+/// Opens a directory to list it.
 pub(crate) fn open_directory(path: &[u8]) -> Result<Dir, Status> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Ok(Dir::new(open(path, flags, Mode::empty())?)?)

@@ -23,17 +23,17 @@ pub enum Extension {
     PosixRename {
         /// The path of the file.
         from: Vec<u8>,
-        /// The new path.
+        /// The new path, as bytes of the client's choice.
         to: Vec<u8>,
     },
     /// Describes the filesystem of a path.
     StatVfs {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
     /// Describes the filesystem of an open file.
     FStatVfs {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
     },
     /// Gives a file another name.
@@ -45,14 +45,14 @@ pub enum Extension {
     },
     /// Makes the content of a file durable.
     Fsync {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
     },
     /// Changes the attributes of a file, or of a symlink itself.
     LSetStat {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
-        /// The changes.
+        /// The attributes that are changed.
         attributes: Attributes,
     },
     /// Asks for the limits of the server.

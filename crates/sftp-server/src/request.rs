@@ -29,110 +29,110 @@ impl Open {
 pub enum Request {
     /// Opens a file.
     Open {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
-        /// The way.
+        /// The way to open it: flags of `SSH_FXP_OPEN`.
         open: Open,
         /// Attributes of a new file, of which the mode counts.
         attributes: Attributes,
     },
     /// Closes a file or a directory.
     Close {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
     },
     /// Reads from a file.
     Read {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
-        /// Offset in bytes.
+        /// Offset in bytes from the file's start.
         offset_bytes: u64,
         /// The most bytes to read.
         length_bytes: u32,
     },
     /// Writes to a file.
     Write {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
-        /// Offset in bytes.
+        /// Offset in bytes from the file's start.
         offset_bytes: u64,
-        /// The bytes.
+        /// The bytes to be written.
         data: Vec<u8>,
     },
     /// Reads the attributes of a file, or of a symlink itself.
     LStat {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
     /// Reads the attributes of an open file.
     FStat {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
     },
     /// Changes the attributes of a file.
     SetStat {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
-        /// The changes.
+        /// The attributes that are changed.
         attributes: Attributes,
     },
     /// Changes the attributes of an open file.
     FSetStat {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
-        /// The changes.
+        /// The attributes that are changed.
         attributes: Attributes,
     },
-    /// Opens a directory.
+    /// Opens a directory to list it.
     OpenDirectory {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
     /// Reads the next entries of a directory.
     ReadDirectory {
-        /// The handle.
+        /// The handle, as an earlier answer gave it.
         handle: Vec<u8>,
     },
-    /// Removes a file.
+    /// Removes a file, but no directory.
     Remove {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
-    /// Creates a directory.
+    /// Creates a directory; its parent must exist.
     MakeDirectory {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
         /// Attributes, of which the mode counts.
         attributes: Attributes,
     },
     /// Removes an empty directory.
     RemoveDirectory {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
     /// Resolves a path to an absolute one without symlinks.
     RealPath {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
     /// Reads the attributes of a file.
     Stat {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
     /// Renames a file, unless the new path exists.
     Rename {
         /// The path of the file.
         from: Vec<u8>,
-        /// The new path.
+        /// The new path, as bytes of the client's choice.
         to: Vec<u8>,
     },
     /// Reads the target of a symlink.
     ReadLink {
-        /// The path.
+        /// The path, as bytes of the client's choice.
         path: Vec<u8>,
     },
-    /// Creates a symlink.
+    /// Creates a symlink at a path.
     Symlink {
         /// The target, which is not resolved.
         target: Vec<u8>,

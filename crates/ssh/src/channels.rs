@@ -18,7 +18,7 @@ const PENDING_CONTROLS: usize = 32;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Channels(Arc<Mutex<HashMap<ChannelId, Option<Channel>>>>);
 
-/// An open channel.
+/// A channel that the client has opened.
 #[derive(Debug)]
 pub(crate) enum Channel {
     /// No command was asked for.

@@ -14,7 +14,7 @@ use crate::command::Command;
 use crate::guest::Guest;
 use crate::intake::Intake;
 use crate::output::Output;
-use crate::serve::ServeError;
+use crate::serve_error::ServeError;
 use crate::session::{Session, terminal_size};
 use crate::{forward, signals};
 

@@ -36,13 +36,15 @@ mod host_key;
 mod intake;
 mod output;
 mod serve;
+mod serve_error;
 mod session;
 mod signals;
 
 pub use client::{ClientError, ClientOptions};
 pub use client_files::{ClientFiles, ClientFilesError};
 pub use host_key::{HostKey, HostKeyError};
-pub use serve::{ServeError, serve};
+pub use serve::serve;
+pub use serve_error::ServeError;
 
 /// The end of the names by which clients know sandboxes.
 const SUFFIX: &str = ".msb";

@@ -5,30 +5,16 @@ use std::time::Duration;
 use msb_sdk::{Msb, Sandbox};
 use russh::server::{Config, run_stream};
 use russh::{Disconnect, MethodKind, MethodSet, SshId};
-use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::connection::Connection;
 use crate::guest::{Guest, SocketError};
 use crate::host_key::HostKey;
 use crate::intake::{Intake, Streams};
+use crate::serve_error::ServeError;
 
 /// The server's name and version in the protocol. The guest's agent is the same for all versions of msb.
 const IDENTITY: &str = "SSH-2.0-msb";
-
-/// The reason for which a client was not served, or not to its end.
-#[derive(Debug, Error)]
-pub enum ServeError {
-    /// The sandbox is not running, or does not answer.
-    #[error("cannot connect to the sandbox")]
-    Sandbox(#[source] msb_sdk::Error),
-    /// The client does not speak the protocol, or its connection broke.
-    #[error("cannot serve the SSH client")]
-    Protocol(#[from] russh::Error),
-    /// The client sends input, but does not read the output of the commands that read it.
-    #[error("the SSH client has sent 64 MiB of input that wait for it to read output")]
-    Flood,
-}
 
 /// Serves one client of a running sandbox over a pair of streams, until it leaves or `ended` is done. Returns the value of
 /// `ended` if that was the reason. Commands that still run are killed. Nothing but the protocol is written to the second stream.

@@ -3,7 +3,6 @@
 //! Both speak the same version of HTTP: the one that the host chose from the guest's offer. Each ends when the
 //! other does. HTTP/2 is here, and HTTP/1.1 in [`http1`].
 
-use std::future;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -14,12 +13,11 @@ use hyper_util::rt::TokioIo;
 use rustls::CommonState;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc;
 use tokio_rustls::{client::TlsStream as HostStream, server::TlsStream as GuestStream};
 
 use crate::body::RequestBody;
 use crate::control::Control;
-use crate::event::{EdgeEvent, Events};
+use crate::event::Events;
 use crate::forward::{Exchange, Terms, answer};
 use crate::http1;
 use crate::limits::{
@@ -27,6 +25,7 @@ use crate::limits::{
     HOST_CONNECTION_WINDOW_BYTES, HOST_STREAM_WINDOW_BYTES, HTTP2_HEADERS_MAX_BYTES,
     RESET_STREAMS_MAX, STREAM_SEND_BYTES, STREAMS_MAX,
 };
+use crate::pending::{Pending, is_clean};
 use crate::raw::{Raw, Rest};
 use crate::record::Reports;
 use crate::served::Refused;
@@ -44,35 +43,6 @@ pub(crate) enum Host {
     Proved(Box<HostStream<Raw<TcpStream>>>),
     /// The host did not, for this reason. Each request is answered with it.
     Unproved(String),
-}
-
-/// The events that a connection's tasks report. All of them are delivered, also if the connection is aborted.
-pub(crate) struct Pending<'a> {
-    receiver: mpsc::UnboundedReceiver<EdgeEvent>,
-    events: &'a dyn Events,
-}
-
-impl Pending<'_> {
-    /// Waits for an event, and delivers it.
-    pub(crate) async fn deliver(&mut self) {
-        match self.receiver.recv().await {
-            Some(event) => self.events.event(event),
-            None => future::pending().await,
-        }
-    }
-
-    /// Delivers the events that are there.
-    pub(crate) fn deliver_all(&mut self) {
-        while let Ok(event) = self.receiver.try_recv() {
-            self.events.event(event);
-        }
-    }
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        self.deliver_all();
-    }
 }
 
 /// A stream of HTTP, in the version that its handshake chose.
@@ -125,7 +95,7 @@ where
     H: Rest + Send + 'static,
 {
     let (reports, receiver) = Reports::new();
-    let mut pending = Pending { receiver, events };
+    let mut pending = Pending::new(receiver, events);
     let control = Arc::new(Control::default());
     if !guest.is_h2 {
         let (host, upstream) = match host {
@@ -188,12 +158,6 @@ where
             result = connection.as_mut() => return is_clean(&result),
         }
     }
-}
-
-/// Returns false if an answer was broken off: an error of the "user" is that of an answer. Any other one is the guest's,
-/// which broke its end off, or does not speak HTTP.
-pub(crate) fn is_clean(result: &hyper::Result<()>) -> bool {
-    !result.as_ref().is_err_and(hyper::Error::is_user)
 }
 
 /// Begins HTTP/2 with the host, which has chosen it for the guest.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::connection::{Pending, is_clean};
 use crate::forward::Exchange;
 use crate::limits::{HANDSHAKE_TIMEOUT, LULL_TIMEOUT, TURN_TIMEOUT};
+use crate::pending::{Pending, is_clean};
 use crate::raw::Rest;
 use crate::served::Refused;
 use crate::side::Side;

@@ -41,6 +41,7 @@ mod http1;
 mod limits;
 mod needle;
 mod passing;
+mod pending;
 mod place;
 mod raw;
 mod record;

@@ -50,7 +50,7 @@ impl Sockets {
     }
 }
 
-/// Accepts a connection.
+/// Accepts a connection of the guest.
 async fn accepted(listener: &Listener) -> UnixStream {
     loop {
         match listener.accept().await {

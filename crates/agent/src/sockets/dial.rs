@@ -17,7 +17,7 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The host of a target that has none.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// A connected socket.
+/// A connected socket of either family.
 pub(super) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),

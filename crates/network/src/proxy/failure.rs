@@ -25,6 +25,11 @@ impl ProxyFailure {
         error.get_ref()?.downcast_ref::<Self>().copied()
     }
 
+    /// Returns the status of the proxy's refusal that an error of a connection stands for. `None` if it is another error.
+    pub(crate) fn status_of(error: &io::Error) -> Option<u16> {
+        Self::of(error)?.status()
+    }
+
     /// Returns the end of a flow that failed so.
     pub(crate) const fn end(self) -> FlowEnd {
         match self {
@@ -34,7 +39,7 @@ impl ProxyFailure {
     }
 
     /// Returns the status with which the proxy refused. `None` if it failed otherwise.
-    pub(crate) const fn status(self) -> Option<u16> {
+    const fn status(self) -> Option<u16> {
         match self {
             Self::Refused { status } => Some(status),
             Self::Unreachable | Self::Silent | Self::Answer => None,

@@ -8,10 +8,10 @@ use super::destination::Destination;
 use super::failure::ProxyFailure;
 
 const VERSION: u8 = 5;
-/// Methods of authentication.
+/// Methods of authentication (RFC 1928, section 3).
 const NO_AUTHENTICATION: u8 = 0;
 const USER_AND_PASSWORD: u8 = 2;
-/// Types of addresses.
+/// Types of addresses (RFC 1928, section 5).
 const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;

@@ -12,7 +12,7 @@ pub enum Answer<'a> {
     Failure,
     /// The public keys and their comments.
     Keys(Vec<(&'a [u8], &'a [u8])>),
-    /// A signature.
+    /// A signature of the requested key.
     Signature,
 }
 

@@ -25,7 +25,7 @@ pub enum Request<'a> {
     List,
     /// Sign data with a key.
     Sign {
-        /// The public key.
+        /// The public key, as the agent lists it.
         key: &'a [u8],
     },
     /// Anything else, which is refused, by its number.

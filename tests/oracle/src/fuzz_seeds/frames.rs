@@ -14,7 +14,7 @@ const SOUND: u16 = 2;
 const ICMP: u8 = 1;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Flags of TCP.
+/// Flags of TCP (RFC 9293).
 const SYN: u8 = 2;
 const RST: u8 = 4;
 const PUSH_ACK: u8 = 0x18;

@@ -27,7 +27,7 @@ const HOST: &str = "api.secrets.example";
 const OTHER: &str = "other.secrets.example";
 /// The clients that are shown a certificate of it: of OpenSSL, and of Go.
 const CAREFUL: [&str; 3] = ["curl", "urllib", "go"];
-/// What they say of it.
+/// The messages of OpenSSL and of Go.
 const REFUSALS: [&str; 2] = ["permitted subtree violation", "not authorized to sign"];
 /// The name of the sandbox.
 const SANDBOX: &str = "clients";
