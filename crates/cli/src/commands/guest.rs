@@ -44,7 +44,7 @@ pub(crate) struct GuestArguments {
     /// Both paths are absolute. Whoever reaches the socket can do what its server does for its clients. Sockets of
     /// container engines, and those of root, are refused. OPTIONS are mode=MODE [default: 666] and owner=USER[.GROUP]
     /// of the socket in the guest, separated by commas.
-    #[arg(long = "socket", value_name = "HOST_PATH:GUEST_PATH[:OPTIONS]")]
+    #[arg(long = "socket", value_name = "HOST:GUEST[:OPTIONS]")]
     sockets: Vec<SocketForward>,
     /// Let programs of the guest list the keys of the SSH agent, and sign with them
     ///

@@ -36,7 +36,7 @@ pub(crate) struct NetworkArguments {
     /// which msb port prints. IP is an address of the host.
     #[arg(short, long, value_name = "[[IP:]HOST:]PORT", value_parser = parse_published)]
     publish: Vec<Published>,
-    /// Publish each port that the image exposes on a free port of the host
+    /// Publish each exposed port on a free port of the host
     #[arg(short = 'P', long)]
     publish_all: bool,
     /// Allow an address or name, such as *.example.com:443
@@ -50,9 +50,9 @@ pub(crate) struct NetworkArguments {
     /// It takes precedence over --net-allow.
     #[arg(long, value_name = "RULE")]
     net_deny: Vec<Rule>,
-    /// Ask about destinations that no rule denies, at msb run's terminal or in msb asks
+    /// Ask about destinations that no rule denies
     ///
-    /// A connection or DNS query that would be refused waits up to 30 seconds for the answer: once, always, which keeps a
+    /// The question is shown at msb run's terminal and in msb asks. A connection or DNS query that would be refused waits up to 30 seconds for the answer: once, always, which keeps a
     /// rule, or no. It is refused at once if no terminal, msb asks or program listens.
     #[arg(long)]
     net_ask: bool,
@@ -66,8 +66,15 @@ pub(crate) struct NetworkArguments {
     /// connections to this host are direct, and UDP is refused except for DNS.
     #[arg(long, value_name = "URL|env")]
     upstream_proxy: Option<String>,
-    /// Events in the log of the network
-    #[arg(long, value_enum, default_value_t)]
+    /// Events in the network's log: off, flows or http [default: http]
+    #[arg(
+        long,
+        value_name = "DETAIL",
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     network_log: LogDetail,
     /// Secret for requests to HOST, which the sandbox cannot read
     ///

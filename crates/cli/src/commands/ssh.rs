@@ -72,7 +72,7 @@ pub(crate) struct ConfigArguments {
 #[command(
     after_help = "An OpenSSH client starts msb ssh-proxy as its ProxyCommand, and speaks SSH with it over standard input \
     and output.\n\n\
-    Example:\n  \
+    Examples:\n  \
     ssh -o ProxyCommand=\"msb ssh-proxy '%n'\" root@work.msb"
 )]
 pub(crate) struct ProxyArguments {

@@ -216,7 +216,6 @@ const ANSWERED: &[(&str, &str)] = &[
     ("snapshot restore a@b", "msb rollback"),
     ("clone a b", "msb fork"),
     ("shell a", "msb exec -it"),
-    ("ssh a", "msb exec -it"),
     ("scan bb", "vulnerabilities"),
     ("run --timeout 5 bb", "--max-duration"),
     ("run -h", "msb run --help"),

@@ -17,24 +17,24 @@ pwd
 mkdir made
 chmod 700 made
 cd made
-put ../local copied
+put local copied
 chmod 640 copied
-put -p ../local kept
+put -p local kept
 ln -s copied soft
 ln copied hard
 rename copied moved
 -rename -l moved kept
 -get missing
 -rmdir ..
-get moved ../back
-get -p kept ../back-kept
--reput ../local moved
+get moved back
+get -p kept back-kept
+-reput local moved
 ln -s nowhere dangling
 -get dangling
 ls -1
 mkdir deep
-put ../large deep/large
-get deep/large ../back-large
+put large deep/large
+get deep/large back-large
 rm hard
 mkdir empty
 rmdir empty

@@ -50,7 +50,7 @@ async fn lists_and_signatures_pass_and_nothing_else_reaches_the_agent() {
         (vec![19], 5),
         (vec![27, 0, 0, 0, 0], 5),
         (sign(b"key"), 14),
-        (sign(b"key")[..20].to_vec(), 5),
+        (sign(b"key")[..19].to_vec(), 5),
         (vec![], 5),
     ] {
         program.send(&request).await.expect("sent");
