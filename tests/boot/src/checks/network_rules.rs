@@ -107,7 +107,7 @@ fn refused(env: &TestEnv) -> Result<()> {
 /// Checks that a rollback, a restart and a fork leave the rules as they are.
 fn kept(env: &TestEnv, port: u16) -> Result<()> {
     output(env, &["stop", "-t", "1", NAME])?;
-    output(env, &["rollback", NAME, "before"])?;
+    output(env, &["rollback", &format!("{NAME}@before")])?;
     output(env, &["start", NAME])?;
     ensure!(reach(env, NAME, port)? == "HELLO");
     output(env, &["fork", "--name", FORK, NAME])?;

@@ -91,7 +91,7 @@ impl Server<'_> {
         ensure!(apart.stderr == b"err\n", "{apart:?}");
         expect_code(&self.ssh(&[], "kill -KILL $$")?, EXIT_FAILED)?;
         expect_code(&self.ssh(&[], "no-such-command")?, 127)?;
-        let set = ["-o", "SetEnv=CHECK=a b"];
+        let set = ["-o", "SetEnv=CHECK=\"a b\""];
         let said = self.said(&set, "echo \"$CHECK $HOME $PWD $USER $#\"")?;
         ensure!(said == "a b /root /root root 0\n", "{said}");
         let mut msb = self.env.msb();
