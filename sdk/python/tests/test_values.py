@@ -119,6 +119,7 @@ def test_options_are_written_with_the_names_of_the_rust_sdk():
             "allow": ["pypi.org"],
             "deny": [],
             "dns": [],
+            "ask": False,
             "upstream_proxy": None,
             "log": "http",
         },
