@@ -39,14 +39,14 @@ pub(crate) struct GuestArguments {
         hide_possible_values = true
     )]
     pid: PidNamespace,
-    /// Unix socket of the host that programs of the guest can connect to
+    /// Unix socket of the host that programs can connect to
     ///
-    /// Both paths are absolute. Whoever reaches the socket can do what its server does for its clients. Sockets of
+    /// The value is HOST_PATH:GUEST_PATH[:OPTIONS]. Both paths are absolute. Whoever reaches the socket can do what its server does for its clients. Sockets of
     /// container engines, and those of root, are refused. OPTIONS are mode=MODE [default: 666] and owner=USER[.GROUP]
     /// of the socket in the guest, separated by commas.
-    #[arg(long = "socket", value_name = "HOST:GUEST[:OPTIONS]")]
+    #[arg(long = "socket", value_name = "HOST:GUEST")]
     sockets: Vec<SocketForward>,
-    /// Let programs of the guest list the keys of the SSH agent, and sign with them
+    /// Let programs list the keys of the SSH agent, and sign
     ///
     /// The agent is that of SSH_AUTH_SOCK when the sandbox starts. All other requests are refused. Each signature is
     /// in the log: msb logs --source machine.
