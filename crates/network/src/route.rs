@@ -82,7 +82,9 @@ impl Route {
     pub(crate) async fn dial(&self) -> io::Result<TcpStream> {
         if let Some(proxy) = self.proxy() {
             let (name, address) = (self.name.as_deref(), self.address);
-            return Ok(proxy.connect(Destination { name, address }).await?);
+            // The room for an answer would be part of every flow, with a proxy or without.
+            let connected = Box::pin(proxy.connect(Destination { name, address }));
+            return Ok(connected.await?);
         }
         let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(self.address)).await;
         let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
