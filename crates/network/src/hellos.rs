@@ -25,7 +25,8 @@ pub(crate) struct Hellos {
 pub(crate) struct HelloWatch {
     events: TlsEvents,
     places: Arc<Semaphore>,
-    reading: Option<Reading>,
+    /// On the heap: most connections have none, and all have room for one in place.
+    reading: Option<Box<Reading>>,
 }
 
 struct Reading {
@@ -78,11 +79,11 @@ impl HelloWatch {
     }
 
     /// Takes a place among the hellos that are read. `None` if there is none.
-    fn begin(&self) -> Option<Reading> {
+    fn begin(&self) -> Option<Box<Reading>> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-        Some(Reading {
+        Some(Box::new(Reading {
             hello: PassingHello::default(),
             _place: place,
-        })
+        }))
     }
 }
