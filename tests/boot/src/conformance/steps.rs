@@ -106,6 +106,12 @@ impl Stage<'_> {
             size.parse::<msb_sdk::Size>()
                 .map_err(msb_sdk::Error::from)?;
         }
+        // Nor a forward that is none.
+        for text in step["options"]["sockets"].as_array().into_iter().flatten() {
+            let text = text.as_str().context("a socket without text")?;
+            text.parse::<msb_sdk::SocketForward>()
+                .map_err(msb_sdk::Error::from)?;
+        }
         Ok(self.options(step)?)
     }
 }
