@@ -69,7 +69,6 @@ pub(crate) struct NetworkArguments {
     /// Events in the network's log: off, flows or http [default: http]
     #[arg(
         long,
-        value_name = "DETAIL",
         value_enum,
         default_value_t,
         hide_default_value = true,
