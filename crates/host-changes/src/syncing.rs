@@ -67,7 +67,7 @@ impl Syncing {
         self.sync_at_once()
     }
 
-    /// Notes that a file or a directory has its attributes. They are durable if it is synced by itself.
+    /// Records that a file or a directory has its attributes, and syncs it if files are synced one by one.
     pub(super) fn note_attributes(&self, file: &File) -> io::Result<()> {
         if self.is_synced_at_once(file)? {
             return Ok(());

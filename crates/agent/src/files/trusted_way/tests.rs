@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::*;
 
-/// Goes along a path below a directory, which stands for the root of a sandbox. `is_root` is true if its owner stands for root.
+/// Opens the file at a path below `root`, the root of a sandbox. `is_root` is true if the owner of `root` counts as root.
 fn way(root: &Path, path: &str, is_root: bool) -> rustix::io::Result<OwnedFd> {
     let directory = File::open(root).unwrap();
     let own = fs::metadata(root).unwrap().uid();
