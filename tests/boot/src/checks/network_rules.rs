@@ -110,7 +110,7 @@ fn kept(env: &TestEnv, port: u16) -> Result<()> {
     output(env, &["rollback", &format!("{NAME}@before")])?;
     output(env, &["start", NAME])?;
     ensure!(reach(env, NAME, port)? == "HELLO");
-    output(env, &["fork", "--name", FORK, NAME])?;
+    output(env, &["fork", NAME, FORK])?;
     let show = |name| output(env, &["network", "show", "--format", "json", name]);
     let (own, forked) = (show(NAME)?, show(FORK)?);
     ensure!(own == forked, "{own}\n{forked}");

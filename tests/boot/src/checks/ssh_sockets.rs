@@ -60,8 +60,10 @@ pub(super) fn forwarded(server: &Server<'_>) -> Result<()> {
         sleep(Duration::from_millis(100));
     }
     let (port, socks, unix) = (free_port()?, free_port()?, free_port()?);
-    let local = server.files.0.join("forwarded");
-    let control = server.files.0.join("control");
+    // The path of a Unix socket has at most 107 bytes.
+    let sockets = tempfile::tempdir()?;
+    let local = sockets.path().join("forwarded");
+    let control = sockets.path().join("control");
     let (local, control) = (
         local.to_str().context("no text")?,
         control.to_str().context("no text")?,
@@ -88,9 +90,11 @@ pub(super) fn forwarded(server: &Server<'_>) -> Result<()> {
         "-L",
         &format!("{local}:127.0.0.1:8000"),
     ]);
-    // The client that goes to the background keeps its streams.
-    let ssh = ssh.arg(HOST).stdout(Stdio::null()).stderr(Stdio::null());
-    ensure!(ssh.status()?.success(), "the client did not forward");
+    // The client that goes to the background keeps its streams, so its messages go to a file.
+    let messages = server.files.0.join("messages");
+    let ssh = ssh.arg(HOST).stdout(Stdio::null());
+    let status = ssh.stderr(fs::File::create(&messages)?).status()?;
+    ensure!(status.success(), "{}", fs::read_to_string(&messages)?);
     for (kind, place) in [
         ("tcp", port.to_string()),
         ("socks", socks.to_string()),
