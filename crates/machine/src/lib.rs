@@ -17,7 +17,7 @@ mod log;
 mod network_edge;
 mod network_log;
 mod network_process;
-mod passed_stream;
+pub mod passed_stream;
 mod probe;
 mod share_messages;
 mod share_process;

@@ -15,7 +15,10 @@ use rustix::net::{
 const MARK: [u8; 1] = *b"s";
 
 /// Passes a stream to the process at the other end of a socket.
-pub(crate) fn pass(socket: impl AsFd, stream: &UnixStream) -> io::Result<()> {
+///
+/// # Errors
+/// If the socket is closed, or has no room.
+pub fn pass(socket: impl AsFd, stream: &UnixStream) -> io::Result<()> {
     let passed = [stream.as_fd()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);

@@ -7,7 +7,6 @@ mod edge;
 mod floods;
 mod guest;
 mod hosts;
-mod passed_stream;
 mod victim;
 
 use std::path::Path;

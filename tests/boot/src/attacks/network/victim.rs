@@ -7,11 +7,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
+use msb_machine::passed_stream;
 use serde_json::{Value, json};
 
 use super::edge::write_authority;
 use super::guest::Guest;
-use super::passed_stream;
 
 /// The message of the process once it is ready, before any frame.
 const READY: [u8; 4] = *b"net\n";
