@@ -16,6 +16,7 @@ use crate::greeting;
 use crate::heartbeat::{self, Heard, Heartbeat, SilentPeer};
 use crate::proxy::Proxy;
 use crate::services::{Services, agent_service};
+use crate::socket_service::SocketService;
 use crate::v1::sandbox_server::Sandbox;
 use crate::v1::supervisor_server::Supervisor;
 
@@ -142,6 +143,22 @@ where
     let services = TowerToHyperService::new(Services::new(service));
     server()
         .serve_connection(TokioIo::new(stream), services)
+        .await
+}
+
+/// Serves the process that forwards sockets until it disconnects: passes its calls about sockets on to the agent, and
+/// refuses all others.
+///
+/// # Errors
+/// If the connection breaks, or the client does not send HTTP/2.
+pub async fn serve_sockets<T, P>(stream: T, proxy: P) -> Result<(), hyper::Error>
+where
+    T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    P: Proxy,
+{
+    let service = TowerToHyperService::new(SocketService::new(proxy));
+    server()
+        .serve_connection(TokioIo::new(stream), service)
         .await
 }
 

@@ -20,6 +20,7 @@ mod proxy;
 mod questions;
 mod roll_back;
 mod services;
+mod socket_service;
 mod sockets;
 
 /// The generated code of `proto/`: the messages, the clients, and the servers' traits.
@@ -38,7 +39,7 @@ pub mod v1 {
 pub use bytes::Bytes;
 pub use chunks::{ChunkReader, ChunkWriter};
 pub use client::Client;
-pub use connection::{Connection, ConnectionError, serve, serve_kept, serve_port};
+pub use connection::{Connection, ConnectionError, serve, serve_kept, serve_port, serve_sockets};
 pub use error::ClientError;
 pub use exec::{Command, Control, Inputs, Output, Outputs};
 pub use files::{Archive, Listing};

@@ -36,19 +36,18 @@ impl<S: Supervisor + Proxy> Services<S> {
             proxy,
         }
     }
+}
 
-    /// Passes a call on to the agent.
-    fn passed(
-        &self,
-        call: &'static str,
-        request: Request<Incoming>,
-    ) -> BoxFuture<Response<Body>, Infallible> {
-        let proxy = self.proxy.clone();
-        Box::pin(async move {
-            let passage = proxy.passage(call).await;
-            Ok(passage.pass(ORIGIN, request).await)
-        })
-    }
+/// Passes a call on to the agent.
+pub(crate) fn pass<P: Proxy>(
+    proxy: Arc<P>,
+    call: &'static str,
+    request: Request<Incoming>,
+) -> BoxFuture<Response<Body>, Infallible> {
+    Box::pin(async move {
+        let passage = proxy.passage(call).await;
+        Ok(passage.pass(ORIGIN, request).await)
+    })
 }
 
 /// Returns the agent's only service.
@@ -84,7 +83,7 @@ impl<S: Supervisor + Proxy> Service<Request<Incoming>> for Services<S> {
                     return self.supervisor.call(request);
                 }
                 match PASSED_ON.iter().find(|passed| **passed == call) {
-                    Some(call) => self.passed(call, request),
+                    Some(call) => pass(self.proxy.clone(), call, request),
                     None => refused(&path),
                 }
             }
@@ -103,7 +102,8 @@ fn rename(request: &mut Request<Incoming>, call: &str) {
     }
 }
 
-fn refused(path: &str) -> BoxFuture<Response<Body>, Infallible> {
+/// Answers that there is no such call.
+pub(crate) fn refused(path: &str) -> BoxFuture<Response<Body>, Infallible> {
     let status = Status::unimplemented(format!(
         "the sandbox's process has no call {path} for clients"
     ));

@@ -1,11 +1,11 @@
-//! The process of forwarded sockets: a client that is served before the main command starts.
+//! The process of forwarded sockets, which is served before the main command starts.
 
 use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use msb_agent_protocol::serve_kept;
+use msb_agent_protocol::serve_sockets;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -19,8 +19,8 @@ use crate::sockets_process::SocketsProcess;
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Supervisor {
-    /// Serves the process of forwarded sockets, and waits until programs can connect. It does not keep the sandbox from
-    /// being idle: its calls are those of programs of the guest.
+    /// Serves the process of forwarded sockets, and waits until programs can connect. The process is answered only calls
+    /// about sockets. It does not keep the sandbox from being idle: its calls are those of programs of the guest.
     ///
     /// # Errors
     /// If the process has ended, which has said why in the log, or takes too long.
@@ -32,7 +32,7 @@ impl Supervisor {
         };
         let client = stream(process.client)?;
         tokio::spawn(async move {
-            let _ = serve_kept(client, supervisor).await;
+            let _ = serve_sockets(client, supervisor).await;
         });
         let mut ready = stream(process.ready)?;
         match timeout(READY_TIMEOUT, ready.read_u8()).await {
