@@ -257,8 +257,8 @@ impl Sandbox for Service {
     ) -> Result<Response<Self::ConnectStream>, Status> {
         let mut inputs = request.into_inner();
         let start = connect_start(&mut inputs).await?;
-        self.admit()?;
-        self.sockets.connect(start, inputs).map(Response::new)
+        let events = self.sockets.connect(start, inputs, &self.running);
+        events.map(Response::new)
     }
 
     type AcceptStream = Answers<AcceptEvent>;
@@ -267,7 +267,6 @@ impl Sandbox for Service {
         &self,
         request: Request<AcceptRequest>,
     ) -> Result<Response<Self::AcceptStream>, Status> {
-        self.admit()?;
         let events = self.sockets.accept(request.into_inner(), &self.running);
         events.await.map(Response::new)
     }
@@ -280,8 +279,8 @@ impl Sandbox for Service {
     ) -> Result<Response<Self::CarryStream>, Status> {
         let mut inputs = request.into_inner();
         let start = connect_start(&mut inputs).await?;
-        self.admit()?;
-        self.sockets.carry(&start, inputs).map(Response::new)
+        let events = self.sockets.carry(&start, inputs, &self.running);
+        events.map(Response::new)
     }
 
     type FreezeStream = Answers<FreezeEvent>;

@@ -13,7 +13,7 @@ use tree_archive::{ArchiveWriter, EntryRef, PackOptions, UnpackOptions, pack, un
 use crate::exec::Running;
 
 use super::status::{failed, not_packed, not_unpacked};
-use super::trusted_way;
+use super::trusted_way::{self, Missing};
 use super::{Answers, PENDING_ANSWERS, absolute, answers, chunk, left_empty, waiting};
 
 /// Packs a file, or a directory with its whole content.
@@ -113,7 +113,7 @@ fn unpack_into(
 ) -> Result<PutArchiveReply, Status> {
     let path = absolute(&start.directory);
     let directory = if start.trusted_way {
-        trusted_way::open(&path)?
+        trusted_way::open(&path, Missing::Made)?
     } else {
         open_directory(&path).map_err(failed("open", &path))?
     };

@@ -20,10 +20,11 @@ use crate::boot::own_mounts;
 use crate::exec::{Running, among_commands};
 
 pub(crate) use archive::{get, put};
-pub(crate) use change::{make_directories, make_directory, remove, rename, set_mode};
+pub(crate) use change::{make_directory, remove, rename, set_mode};
 pub(crate) use read::read;
 pub(crate) use stat::{list, stat};
 pub(crate) use status::failed_io;
+pub(crate) use trusted_way::{Missing, open as open_trusted};
 pub(crate) use write::write;
 
 /// A stream of answers to the host.

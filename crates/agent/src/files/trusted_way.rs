@@ -24,10 +24,19 @@ const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
 const OF_OTHERS: u32 = 0o022;
 const ROOT: u32 = 0;
 
-/// Opens the directory at an absolute path, and makes it and those above it if they are missing.
-pub(super) fn open(path: &[u8]) -> Result<OwnedFd, Status> {
+/// The treatment of directories that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// They are made.
+    Made,
+    /// They are an error.
+    Refused,
+}
+
+/// Opens the directory at an absolute path.
+pub(crate) fn open(path: &[u8], missing: Missing) -> Result<OwnedFd, Status> {
     let root = open_root().map_err(failed("open", b"/"))?;
-    follow(root.as_fd(), path, ROOT).map_err(|error| match error {
+    follow(root.as_fd(), path, ROOT, missing).map_err(|error| match error {
         Errno::LOOP => Status::failed_precondition(format!(
             "a symlink on the way to '{}' is not followed: another user than root can have put it there",
             path.escape_ascii()
@@ -42,7 +51,12 @@ fn open_root() -> rustix::io::Result<OwnedFd> {
 }
 
 /// Goes along a path from the root. Symlinks of others than `owner` are an error, `ELOOP`.
-fn follow(root: BorrowedFd<'_>, path: &[u8], owner: u32) -> rustix::io::Result<OwnedFd> {
+fn follow(
+    root: BorrowedFd<'_>,
+    path: &[u8],
+    owner: u32,
+    missing: Missing,
+) -> rustix::io::Result<OwnedFd> {
     let mut directory = root.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     let mut left: VecDeque<Vec<u8>> = names(path).collect();
     let mut links = 0;
@@ -52,7 +66,7 @@ fn follow(root: BorrowedFd<'_>, path: &[u8], owner: u32) -> rustix::io::Result<O
             name: &name,
         };
         let inner = match tree_archive::enter(entry, false) {
-            Err(Errno::NOENT) => {
+            Err(Errno::NOENT) if missing == Missing::Made => {
                 mkdirat(&directory, &name[..], DIRECTORY_MODE)?;
                 tree_archive::enter(entry, false)?
             }

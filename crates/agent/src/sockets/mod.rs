@@ -5,6 +5,7 @@
 mod accept;
 mod carry;
 mod dial;
+mod entry;
 mod listener;
 mod waiting;
 
@@ -49,18 +50,29 @@ pub(crate) fn close() {
     CLOSING.send_replace(());
 }
 
+/// The next time at which all sockets are closed.
+type Closing = watch::Receiver<()>;
+
+/// Admits a call. Returns the closing that ends it.
+fn admit(running: &Running) -> Result<Closing, Status> {
+    // Before the question: calls are refused first, and sockets closed then, so that none is opened unseen in between.
+    let closing = CLOSING.subscribe();
+    match running.refusal() {
+        Some(reason) => Err(Status::unavailable(reason)),
+        None => Ok(closing),
+    }
+}
+
 /// Runs work until it ends, the host cancels its call, or all sockets are closed. Returns true after a cancellation.
-fn until_closed<T>(
+async fn until_closed<T>(
     work: impl Future<Output = ()>,
     host: mpsc::Sender<T>,
-) -> impl Future<Output = bool> {
-    let mut closing = CLOSING.subscribe();
-    async move {
-        tokio::select! {
-            () = work => false,
-            () = host.closed() => true,
-            _ = closing.changed() => false,
-        }
+    mut closing: Closing,
+) -> bool {
+    tokio::select! {
+        () = work => false,
+        () = host.closed() => true,
+        _ = closing.changed() => false,
     }
 }
 
@@ -79,7 +91,9 @@ impl Sockets {
         &self,
         start: ConnectStart,
         inputs: Streaming<ConnectInput>,
+        running: &Running,
     ) -> Result<Answers<ConnectEvent>, Status> {
+        let closing = admit(running)?;
         let room = self.dialled.clone().try_acquire_owned();
         let room = room.map_err(|_| too_many(DIALLED_MAX, "connections"))?;
         let (sender, events) = mpsc::channel(PENDING_EVENTS);
@@ -92,7 +106,7 @@ impl Sockets {
                 Err(failure) => host.fail(failure).await,
             }
         };
-        tokio::spawn(until_closed(work, sender));
+        tokio::spawn(until_closed(work, sender, closing));
         Ok(ReceiverStream::new(events))
     }
 
@@ -101,7 +115,9 @@ impl Sockets {
         &self,
         start: &ConnectStart,
         inputs: Streaming<ConnectInput>,
+        running: &Running,
     ) -> Result<Answers<ConnectEvent>, Status> {
+        let closing = admit(running)?;
         let Some(connect_start::Target::Accepted(id)) = start.target else {
             return Err(Status::invalid_argument(
                 "the target is no accepted connection",
@@ -116,7 +132,7 @@ impl Sockets {
             let _room = accepted.room;
             carry::carry(accepted.stream, inputs, &host).await;
         };
-        tokio::spawn(until_closed(work, sender));
+        tokio::spawn(until_closed(work, sender, closing));
         Ok(ReceiverStream::new(events))
     }
 
@@ -126,6 +142,7 @@ impl Sockets {
         request: AcceptRequest,
         running: &Running,
     ) -> Result<Answers<AcceptEvent>, Status> {
+        let closing = admit(running)?;
         let room = self.listeners.clone().try_acquire_owned();
         let room = room.map_err(|_| too_many(LISTENERS_MAX, "sockets that the host listens on"))?;
         let listener = listener::listen(request).await?;
@@ -136,8 +153,8 @@ impl Sockets {
         let (sockets, running) = (self.clone(), running.clone());
         tokio::spawn(async move {
             let _room = room;
-            let work = sockets.report(&listener, sender.clone());
-            let is_cancelled = until_closed(work, sender).await;
+            let work = sockets.report(&listener, sender.clone(), &closing);
+            let is_cancelled = until_closed(work, sender, closing.clone()).await;
             // After an unmount the file is gone, or out of reach.
             if is_cancelled && !running.is_closed() {
                 listener.remove().await;
@@ -149,4 +166,27 @@ impl Sockets {
 
 fn too_many(limit: usize, objects: &str) -> Status {
     Status::resource_exhausted(format!("the guest's agent has {limit} {objects} open"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_closing_between_a_call_and_its_work_is_not_missed() {
+        let closings = watch::Sender::new(());
+        let closing = closings.subscribe();
+        closings.send_replace(());
+        let (host, _events) = mpsc::channel::<()>(1);
+        let is_cancelled = until_closed(std::future::pending(), host, closing).await;
+        assert!(!is_cancelled);
+    }
+
+    #[test]
+    fn a_call_during_a_shutdown_is_refused() {
+        let running = Running::default();
+        admit(&running).expect("open");
+        running.close();
+        admit(&running).expect_err("shutting down");
+    }
 }

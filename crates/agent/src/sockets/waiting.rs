@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::Sender;
 use tokio::time::sleep;
 
-use super::until_closed;
+use super::{Closing, until_closed};
 
 /// The time in which the host takes a connection that it has heard of.
 const TAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,16 +31,21 @@ pub(super) struct Accepted {
 }
 
 impl Waiting {
-    /// Keeps a connection until the host takes it, cancels the call that it hears of it by, or lets the time pass.
-    /// Returns the connection's number.
-    pub(super) fn keep<T: Send + 'static>(&self, accepted: Accepted, host: &Sender<T>) -> u64 {
+    /// Keeps a connection until the host takes it, cancels the call that it hears of it by, or lets the time pass, or all
+    /// sockets are closed. Returns the connection's number.
+    pub(super) fn keep<T: Send + 'static>(
+        &self,
+        accepted: Accepted,
+        host: &Sender<T>,
+        closing: &Closing,
+    ) -> u64 {
         let mut table = self.table();
         table.last_id += 1;
         let id = table.last_id;
         table.accepted.insert(id, accepted);
         drop(table);
         let waiting = self.clone();
-        let kept = until_closed(sleep(TAKE_TIMEOUT), host.clone());
+        let kept = until_closed(sleep(TAKE_TIMEOUT), host.clone(), closing.clone());
         tokio::spawn(async move {
             kept.await;
             drop(waiting.take(id));
@@ -61,7 +66,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt as _;
-    use tokio::sync::{Semaphore, mpsc};
+    use tokio::sync::{Semaphore, mpsc, watch};
 
     use super::*;
 
@@ -71,10 +76,13 @@ mod tests {
         let permit = || room.clone().try_acquire_owned().expect("room");
         let waiting = Waiting::default();
         let (host, events) = mpsc::channel::<()>(1);
+        let closings = watch::Sender::new(());
+        let closing = closings.subscribe();
         let accept = || {
             let (stream, process) = UnixStream::pair().expect("a pair");
             let room = [permit(), permit()];
-            (waiting.keep(Accepted { stream, room }, &host), process)
+            let accepted = Accepted { stream, room };
+            (waiting.keep(accepted, &host, &closing), process)
         };
         let (taken, _process) = accept();
         assert!(waiting.take(taken).is_some() && waiting.take(taken).is_none());

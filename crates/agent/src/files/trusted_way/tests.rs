@@ -9,7 +9,7 @@ fn way(root: &Path, path: &str, is_root: bool) -> rustix::io::Result<OwnedFd> {
     let directory = File::open(root).unwrap();
     let own = fs::metadata(root).unwrap().uid();
     let owner = if is_root { own } else { own + 1 };
-    follow(directory.as_fd(), path.as_bytes(), owner)
+    follow(directory.as_fd(), path.as_bytes(), owner, Missing::Made)
 }
 
 /// Returns true if the directory is the one at this path.
@@ -34,6 +34,15 @@ fn missing_directories_are_made() {
     let root = root();
     let found = way(root.path(), "/var/home/me/./.config//key", false).unwrap();
     assert!(is(&found, &root.path().join("var/home/me/.config/key")));
+}
+
+#[test]
+fn missing_directories_are_an_error_where_they_are_not_made() {
+    let root = root();
+    let directory = File::open(root.path()).unwrap();
+    let refused = follow(directory.as_fd(), b"/var/new", ROOT, Missing::Refused);
+    assert_eq!(refused.unwrap_err(), Errno::NOENT);
+    assert!(!root.path().join("var/new").exists());
 }
 
 #[test]

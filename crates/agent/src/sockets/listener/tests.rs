@@ -1,4 +1,7 @@
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 
 use msb_agent_protocol::{Bytes, Code};
 use rustix::process::{getgid, getuid};
@@ -60,4 +63,33 @@ async fn a_path_that_is_too_long_is_refused() {
     let path = Path::new("/").join("a".repeat(200));
     let refused = listen(request(&path)).await.err().expect("refused");
     assert_eq!(refused.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_symlink_that_a_user_can_have_put_on_the_way_is_refused() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let [of_user, elsewhere] = ["user", "elsewhere"].map(|name| scratch.path().join(name));
+    for directory in [&of_user, &elsewhere] {
+        fs::create_dir(directory).expect("made");
+    }
+    fs::set_permissions(&of_user, Permissions::from_mode(0o777)).expect("opened to all");
+    symlink(&elsewhere, of_user.join("run")).expect("linked");
+    for name in ["socket", "new/socket"] {
+        let path = of_user.join("run").join(name);
+        let refused = listen(request(&path)).await.err().expect("refused");
+        assert_eq!(refused.code(), Code::FailedPrecondition);
+        assert!(refused.message().contains("symlink"), "{refused}");
+    }
+    let mut left = fs::read_dir(&elsewhere).expect("listed");
+    assert!(left.next().is_none());
+}
+
+#[tokio::test]
+async fn a_missing_directory_is_made_only_on_request() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("new/socket");
+    let mut request = request(&path);
+    request.parents = false;
+    let refused = listen(request).await.err().expect("refused");
+    assert_eq!(refused.code(), Code::NotFound, "{}", refused.message());
 }
