@@ -28,10 +28,10 @@ pub enum CreateError {
         /// The name that was asked for.
         name: String,
     },
-    /// The name is empty, too long, or has characters that a sandbox's name cannot have.
+    /// The name is empty, too long, the host name of a sandbox, or has characters that a sandbox's name cannot have.
     #[error(
         "'{name}' is not a sandbox name: write 1 to 63 letters, digits, '-', '_' or '.', beginning \
-         with a letter or digit"
+         with a letter or digit, without '.msb' at the end"
     )]
     InvalidName {
         /// The name that was asked for.

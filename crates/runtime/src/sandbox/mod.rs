@@ -48,7 +48,7 @@ pub use jobs::{Job, JobCondition};
 pub use listing::Listing;
 pub use lock::{ChangeLock, Lock, ReadLock};
 pub use machine_process::MachineLock;
-pub use names::check_names;
+pub use names::{HOST_NAME_SUFFIX, check_names};
 pub use new_disk::NewDisk;
 pub use own::{OwnOptions, Owner};
 pub use paths::{JobPaths, SandboxPaths};

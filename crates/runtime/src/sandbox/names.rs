@@ -11,6 +11,9 @@ use crate::Home;
 
 /// Maximum length of a name, in bytes: that of a DNS label (RFC 1035).
 const LENGTH_MAX: usize = 63;
+/// The end of the name by which SSH clients know a sandbox. A sandbox whose own name ended so would have the host name of
+/// another one, so there is none.
+pub const HOST_NAME_SUFFIX: &str = ".msb";
 
 /// Returns true if a sandbox may have this name.
 pub(super) fn is_name(name: &str) -> bool {
@@ -64,7 +67,7 @@ pub fn check_names<'n>(
     let unreadable = listing.unreadable.iter().map(UnreadableSandbox::name);
     let mut taken: HashSet<&str> = taken.chain(unreadable).collect();
     for name in names {
-        if !is_name(name) {
+        if !is_name(name) || name.ends_with(HOST_NAME_SUFFIX) {
             return Err(CreateError::InvalidName {
                 name: name.to_owned(),
             });
@@ -114,6 +117,15 @@ mod tests {
         });
         assert_eq!(named, 1);
         assert_eq!(Sandbox::all(&home).expect("listed").len(), 1);
+    }
+
+    #[test]
+    fn a_name_is_not_the_host_name_of_another_sandbox() {
+        let root = tempfile::tempdir().expect("a directory");
+        let home = Home::new(root.path());
+        let refused = check_names(&home, ["web.msb"]).expect_err("a host name");
+        assert!(refused.to_string().contains("'.msb'"), "{refused}");
+        check_names(&home, ["web", "web.msb.1", "webmsb"]).expect("free");
     }
 
     #[test]
