@@ -72,13 +72,17 @@ impl ClientFiles<'_> {
         let home = shell_word(self.home)?;
         let known_hosts = self.known_hosts();
         let known_hosts = written(&known_hosts)?;
+        // OpenSSH uses the first value of an option: `ForwardAgent yes` that the user has set for all hosts, which are
+        // trusted, does not hold for sandboxes. The option -A comes before all files.
+        //
         // Clients before OpenSSH 9.6 pass any name to the shell, such as that of a repository's submodule.
         Ok(format!(
             "Host {host}{SUFFIX}\n    \
              User root\n    \
              ProxyCommand {program} --home {home} ssh-proxy '%n'\n    \
              UserKnownHostsFile \"{known_hosts}\"\n    \
-             StrictHostKeyChecking yes\n"
+             StrictHostKeyChecking yes\n    \
+             ForwardAgent no\n"
         ))
     }
 
@@ -166,7 +170,8 @@ mod tests {
             "Host *.msb\n    User root\n    \
              ProxyCommand /usr/bin/msb --home /home/me/.msb ssh-proxy '%n'\n    \
              UserKnownHostsFile \"/home/me/.msb/ssh/known_hosts\"\n    \
-             StrictHostKeyChecking yes\n"
+             StrictHostKeyChecking yes\n    \
+             ForwardAgent no\n"
         );
         for name in ["web", "web.msb"] {
             let one = files.config(Some(name)).expect("a configuration");

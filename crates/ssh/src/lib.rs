@@ -40,16 +40,16 @@ mod serve_error;
 mod session;
 mod signals;
 
+use msb_runtime::HOST_NAME_SUFFIX as SUFFIX;
+
 pub use client::{ClientError, ClientOptions};
 pub use client_files::{ClientFiles, ClientFilesError};
 pub use host_key::{HostKey, HostKeyError};
 pub use serve::serve;
 pub use serve_error::ServeError;
 
-/// The end of the names by which clients know sandboxes.
-const SUFFIX: &str = ".msb";
-
-/// Returns the name of the sandbox that a client means by the name of a host.
+/// Returns the name of the sandbox that a client means by the name of a host. No sandbox can be given a name that ends as
+/// those of hosts do, so a host name and a sandbox's own name are never confused.
 pub fn sandbox_name(host: &str) -> &str {
     host.strip_suffix(SUFFIX).unwrap_or(host)
 }
