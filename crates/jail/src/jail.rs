@@ -31,7 +31,8 @@ pub enum Calls {
     /// sockets and connect them, and may not bind or listen. It cannot start threads.
     Network,
     /// Only the calls that the process of forwarded sockets makes. It may create Unix sockets and connect them, and may
-    /// not open files, bind or listen. It cannot start threads.
+    /// not bind or listen. It opens files only with `O_PATH`, so that it neither reads nor writes them. It cannot start
+    /// threads.
     Sockets,
     /// All calls but those that a VMM does not need: starting programs, sockets, the memory of
     /// other processes, mounts, namespaces, keys, modules and similar ones.

@@ -23,6 +23,7 @@
 //! schemas.
 
 mod defaults;
+mod engine_socket;
 mod guest_settings;
 mod hostname;
 pub mod kernel_word;
@@ -40,6 +41,7 @@ mod undo_limit;
 pub use defaults::{
     CPUS_DEFAULT_MAX, DISK_DEFAULT, DISK_DEFAULT_TEXT, MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT,
 };
+pub use engine_socket::engine_of;
 pub use guest_settings::{
     GROUPED, GuestSettings, InvalidGuestSettings, InvalidGuestWord, WORD_MAX_BYTES,
 };
@@ -49,9 +51,7 @@ pub use mode_change::{InvalidMode, ModeChange};
 pub use pid_namespace::{InvalidPidNamespace, PidNamespace};
 pub use restart::Restart;
 pub use size::{InvalidSize, Size};
-pub use socket_forward::{
-    AGENT_PATH, AGENT_VARIABLE, InvalidSocketForward, SocketForward, is_engine_socket,
-};
+pub use socket_forward::{AGENT_PATH, AGENT_VARIABLE, InvalidSocketForward, SocketForward};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use sysctl::{Sysctl, SysctlError};
 pub use sysctls::Sysctls;

@@ -3,23 +3,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine_socket::engine_of;
+
 /// The variable by which programs find an SSH agent.
 pub const AGENT_VARIABLE: &str = "SSH_AUTH_SOCK";
 /// The path of the forwarded SSH agent in the guest.
 pub const AGENT_PATH: &str = "/dev/msb/ssh-agent.sock";
 /// The longest path of a Unix socket on Linux, in bytes.
 const PATH_MAX_BYTES: usize = 107;
-/// The names of the sockets of container engines, through which whoever connects is root on the host.
-const ENGINES: [&str; 8] = [
-    "docker.sock",
-    "podman.sock",
-    "containerd.sock",
-    "containerd.sock.ttrpc",
-    "crio.sock",
-    "cri-dockerd.sock",
-    "buildkitd.sock",
-    "k3s.sock",
-];
+/// The longest name of a socket in the guest, in bytes. The agent binds it in an open directory, whose path in `/proc` is
+/// before it.
+const NAME_MAX_BYTES: usize = 80;
 
 /// A Unix socket of the host that programs of the guest connect to, as `HOST_PATH:GUEST_PATH[:OPTIONS]`.
 ///
@@ -41,22 +35,17 @@ pub enum InvalidSocketForward {
         /// The refused text.
         text: String,
     },
-    /// The socket is that of a container engine.
+    /// The clients of the socket run any program on the host.
     #[error(
-        "the socket '{}' is not forwarded: it is the host, because its clients run anything there as root",
+        "the socket '{}' is not forwarded: it is that of {engine}, whose clients can run any program on this host",
         .path.escape_debug()
     )]
     Engine {
         /// The path on the host.
         path: String,
+        /// The name of the socket's server.
+        engine: &'static str,
     },
-}
-
-/// Returns true if a socket of this path is that of a container engine by its name.
-#[must_use]
-pub fn is_engine_socket(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    ENGINES.contains(&name)
 }
 
 impl SocketForward {
@@ -102,9 +91,9 @@ impl FromStr for SocketForward {
     fn from_str(text: &str) -> Result<Self, InvalidSocketForward> {
         let parts: Vec<&str> = text.split(':').collect();
         let is_one = match parts.as_slice() {
-            [host, guest] => is_path(host) && is_path(guest),
+            [host, guest] => is_path(host) && is_guest_path(guest),
             [host, guest, options] => {
-                is_path(host) && is_path(guest) && options.split(',').all(is_option)
+                is_path(host) && is_guest_path(guest) && options.split(',').all(is_option)
             }
             _ => false,
         };
@@ -114,9 +103,10 @@ impl FromStr for SocketForward {
             });
         }
         let forward = Self(text.to_owned());
-        if is_engine_socket(forward.host_path()) {
+        if let Some(engine) = engine_of(forward.host_path()) {
             return Err(InvalidSocketForward::Engine {
                 path: forward.host_path().to_owned(),
+                engine,
             });
         }
         Ok(forward)
@@ -128,6 +118,11 @@ fn is_path(path: &str) -> bool {
         && !path.ends_with('/')
         && path.len() <= PATH_MAX_BYTES
         && !path.chars().any(char::is_control)
+}
+
+fn is_guest_path(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    is_path(path) && name.len() <= NAME_MAX_BYTES
 }
 
 fn is_option(option: &str) -> bool {

@@ -22,14 +22,16 @@ pub enum SocketsError {
         #[source]
         source: io::Error,
     },
-    /// The socket is that of a container engine.
+    /// The clients of the socket run any program on the host.
     #[error(
-        "the socket {} is not forwarded: it is the host, because its clients run anything there as root",
+        "the socket {} is not forwarded: it is that of {engine}, whose clients can run any program on this host",
         .path.display()
     )]
     Engine {
         /// The path on the host.
         path: PathBuf,
+        /// The name of the socket's server.
+        engine: &'static str,
     },
     /// A process of root listens on the socket, and this process is not root's.
     #[error(
@@ -58,6 +60,17 @@ pub enum SocketsError {
         /// The path on the host.
         path: PathBuf,
         /// The directory that is shared with the guest.
+        directory: PathBuf,
+    },
+    /// The path leads over a symlink in a directory that another guest can change.
+    #[error(
+        "the socket {} is not forwarded: its path leads over a symlink in {}, which another sandbox can change",
+        .path.display(), .directory.display()
+    )]
+    SharedLink {
+        /// The path on the host.
+        path: PathBuf,
+        /// The directory that is shared with a guest.
         directory: PathBuf,
     },
     /// The guest cannot listen.
@@ -94,6 +107,8 @@ impl Diagnose for SocketsError {
             | Self::OfRoot { .. }
             | Self::OfMsb { .. }
             | Self::Shared { .. } => Diagnosis::new(ErrorKind::InvalidArgument),
+            Self::SharedLink { .. } => Diagnosis::new(ErrorKind::InvalidArgument)
+                .hint("write the path of the socket without symlinks"),
             Self::Host { source, .. } => Diagnosis::of_path(source),
             Self::Io { source, .. } => source.diagnosis(),
             Self::Guest { source, .. } => source.diagnosis(),

@@ -1,5 +1,7 @@
 use std::error::Error;
+use std::io;
 use std::iter::successors;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +12,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::door::{Door, Kind};
+use crate::host::HostSocket;
 use crate::log::Log;
-use crate::{SocketsError, host, ssh_agent};
+use crate::{SocketsError, ssh_agent};
 
 /// The number of connections of one door at a time. Further ones wait in the guest.
 const CONNECTIONS_MAX: usize = 64;
@@ -26,6 +29,7 @@ const FILTER_BYTES: usize = 16 << 10;
 pub(crate) struct Forward {
     client: Client,
     door: Arc<Door>,
+    host: Arc<HostSocket>,
     log: Log,
     room: Arc<Semaphore>,
 }
@@ -34,7 +38,7 @@ impl Forward {
     /// Opens a door. Programs can connect when this returns.
     pub(crate) async fn open(
         mut client: Client,
-        door: Door,
+        (door, host): (Door, HostSocket),
         log: Log,
     ) -> Result<(Self, Accepts), SocketsError> {
         let accepts = client.accept(door.request()).await;
@@ -45,6 +49,7 @@ impl Forward {
         let forward = Self {
             client,
             door: Arc::new(door),
+            host: Arc::new(host),
             log,
             room: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         };
@@ -66,9 +71,10 @@ impl Forward {
             let Ok(room) = self.room.clone().acquire_owned().await else {
                 return;
             };
-            let (client, door, log) = (self.client.clone(), self.door.clone(), self.log.clone());
+            let (client, log) = (self.client.clone(), self.log.clone());
+            let (kind, host) = (self.door.kind, self.host.clone());
             tokio::spawn(async move {
-                carry(client, &door, accepted, &log).await;
+                carry(client, kind, &host, accepted, &log).await;
                 drop(room);
             });
         }
@@ -99,12 +105,12 @@ impl Forward {
 }
 
 /// Carries one connection. A socket of the host that cannot be connected to closes it.
-async fn carry(mut client: Client, door: &Door, accepted: Accepted, log: &Log) {
+async fn carry(mut client: Client, kind: Kind, host: &HostSocket, accepted: Accepted, log: &Log) {
     // The program may be gone.
     let Ok(socket) = client.carry(accepted.id).await else {
         return;
     };
-    let stream = match host::connect(&door.host).await {
+    let stream = match host.connect().await {
         Ok(stream) => stream,
         Err(error) => {
             return log.line(&format!(
@@ -114,13 +120,13 @@ async fn carry(mut client: Client, door: &Door, accepted: Accepted, log: &Log) {
             ));
         }
     };
-    let carried = match door.kind {
+    let carried = match kind {
         // Either end may break its connection at any time.
         Kind::Plain => socket.join(stream).await,
         Kind::SshAgent => filter(socket, stream, &who(&accepted), log).await,
     };
     if let Err(ClientError::Io(error)) = carried
-        && door.kind == Kind::SshAgent
+        && kind == Kind::SshAgent
     {
         log.line(&format!("a connection with the SSH agent ended: {error}"));
     }
@@ -134,12 +140,25 @@ async fn filter(
     log: &Log,
 ) -> Result<(), ClientError> {
     let (near, far) = tokio::io::duplex(FILTER_BYTES);
-    let joined = socket.join(near);
-    tokio::pin!(joined);
+    both(socket.join(near), ssh_agent::pass(far, agent, who, log)).await
+}
+
+/// Waits for a connection with a program and for the filter behind it. A program that closes its connection does not end
+/// the filter: what the agent signs then is still written to the log.
+async fn both(
+    joined: impl Future<Output = Result<(), ClientError>>,
+    passed: impl Future<Output = io::Result<()>>,
+) -> Result<(), ClientError> {
+    let mut joined = pin!(joined);
+    let mut passed = pin!(passed);
     tokio::select! {
-        joined = &mut joined => joined,
-        passed = ssh_agent::pass(far, agent, who, log) => {
-            let _ = timeout(LINGER_TIMEOUT, &mut joined).await;
+        joined = &mut joined => {
+            // It ends at the answer that it cannot give, so its error is no news.
+            let _ = passed.await;
+            joined
+        }
+        passed = &mut passed => {
+            let _ = timeout(LINGER_TIMEOUT, joined).await;
             passed.map_err(ClientError::Io)
         }
     }
@@ -160,3 +179,6 @@ fn chain(error: &(dyn Error + 'static)) -> String {
     let texts: Vec<String> = errors.map(ToString::to_string).collect();
     texts.join(": ").replace(char::is_control, " ")
 }
+
+#[cfg(test)]
+mod tests;

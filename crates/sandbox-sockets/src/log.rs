@@ -1,130 +1,110 @@
-//! The lines of the process in the log of the machine. A guest can cause them, so their rate is bounded.
+//! The lines of the process in the log of the machine. A guest can cause them, so their rate and their sum are bounded.
+//!
+//! Lines of signatures have their own bounds, which no other line uses up: a flood of refusals hides no signature.
 
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
-/// The number of lines that can be written at once after a silence.
-const BURST: u32 = 64;
-/// The time in which there is room for another line.
-const INTERVAL: Duration = Duration::from_millis(250);
+use crate::budget::{Budget, INTERVAL, Lack};
 
 /// The longest text of a line, in characters.
 const TEXT_MAX: usize = 1024;
+/// The sum of the lines of signatures, in bytes: more than 100,000 of them.
+const SIGNATURES_MAX_BYTES: u64 = 32 << 20;
+/// The sum of all other lines, in bytes.
+const OTHERS_MAX_BYTES: u64 = 4 << 20;
 
-/// The log. Clones share its rate.
+/// The log. Clones share its bounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     file: Arc<File>,
-    rate: Arc<Mutex<Rate>>,
+    bounds: Arc<Mutex<Bounds>>,
 }
 
 #[derive(Debug)]
-struct Rate {
-    room: u32,
-    /// The time until which room was added.
-    since: Instant,
+struct Bounds {
+    signatures: Budget,
+    others: Budget,
+    /// The number of other lines that were left out since the last one.
     lost: u64,
 }
 
 impl Log {
     pub(crate) fn new(file: File) -> Self {
-        let rate = Rate {
-            room: BURST,
-            since: Instant::now(),
+        Self::bounded(file, SIGNATURES_MAX_BYTES, OTHERS_MAX_BYTES)
+    }
+
+    /// Returns a log whose lines have at most these bytes in all.
+    fn bounded(file: File, signatures_bytes: u64, others_bytes: u64) -> Self {
+        let bounds = Bounds {
+            signatures: Budget::new(signatures_bytes),
+            others: Budget::new(others_bytes),
             lost: 0,
         };
         Self {
             file: Arc::new(file),
-            rate: Arc::new(Mutex::new(rate)),
+            bounds: Arc::new(Mutex::new(bounds)),
         }
     }
 
-    /// Writes a line, unless there are too many. The next line says how many were lost.
+    /// Writes a line that is not about a signature, unless there are too many. The next line says how many were lost, and
+    /// the last one that there will be no more.
     pub(crate) fn line(&self, text: &str) {
-        let taken = self.rate(Rate::take);
+        let mut bounds = self.bounds();
+        let before = match bounds.lost {
+            0 => String::new(),
+            lost => line(&format!("{lost} lines about sockets were left out")),
+        };
+        let text = before + &line(text);
         // A line that does not fit on a full disk is lost, too, and the process continues.
-        let is_written = taken.is_some_and(|lost| self.write(text, lost).is_ok());
-        if !is_written {
-            self.rate(|rate| rate.lost += 1);
-        }
+        let is_written = match bounds.others.take(&text) {
+            Ok(()) => self.write(&text).is_ok(),
+            Err(Lack::AtLast) => {
+                let last = "further lines about sockets are left out, but for those of signatures";
+                self.write(&line(last)).is_ok()
+            }
+            Err(Lack::Now | Lack::Ever) => false,
+        };
+        bounds.lost = if is_written { 0 } else { bounds.lost + 1 };
     }
 
-    /// Writes a line that is not lost: it waits until there is room.
+    /// Writes the line of a signature, which is not lost: it waits until there is room.
     ///
     /// # Errors
-    /// If the line cannot be written, because the disk is full for instance.
-    pub(crate) async fn line_in_time(&self, text: &str) -> io::Result<()> {
+    /// If the line cannot be written, because the disk is full for instance, or there were too many signatures.
+    pub(crate) async fn signature(&self, text: &str) -> io::Result<()> {
+        let text = line(text);
         loop {
-            if let Some(lost) = self.rate(Rate::take) {
-                return self.write(text, lost);
+            let taken = self.bounds().signatures.take(&text);
+            match taken {
+                Ok(()) => return self.write(&text),
+                Err(Lack::Now) => sleep(INTERVAL).await,
+                Err(Lack::AtLast | Lack::Ever) => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::QuotaExceeded,
+                        "the log has no room for more signatures until the sandbox is started again",
+                    ));
+                }
             }
-            sleep(INTERVAL).await;
         }
     }
 
-    fn write(&self, text: &str, lost: u64) -> io::Result<()> {
-        let before = match lost {
-            0 => String::new(),
-            lost => format!("msb: {lost} lines about sockets were left out\n"),
-        };
-        let text: String = text.chars().take(TEXT_MAX).collect();
-        let line = format!("{before}msb: {text}\n");
-        (&*self.file).write_all(line.as_bytes())
+    fn write(&self, text: &str) -> io::Result<()> {
+        (&*self.file).write_all(text.as_bytes())
     }
 
-    fn rate<T>(&self, work: impl FnOnce(&mut Rate) -> T) -> T {
-        work(&mut self.rate.lock().unwrap_or_else(PoisonError::into_inner))
+    fn bounds(&self) -> MutexGuard<'_, Bounds> {
+        self.bounds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Rate {
-    /// Takes room for a line. Returns the number of lines that were lost before it; `None` if there is no room.
-    fn take(&mut self) -> Option<u64> {
-        while self.room < BURST && self.since.elapsed() >= INTERVAL {
-            self.room += 1;
-            self.since += INTERVAL;
-        }
-        if self.room == BURST {
-            self.since = Instant::now();
-        }
-        self.room = self.room.checked_sub(1)?;
-        Some(std::mem::take(&mut self.lost))
-    }
+fn line(text: &str) -> String {
+    let text: String = text.chars().take(TEXT_MAX).collect();
+    format!("msb: {text}\n")
 }
 
 #[cfg(test)]
-mod tests {
-    use fs_err as fs;
-
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn a_flood_is_bounded_and_counted() {
-        let log = Log::new(tempfile::tempfile().expect("a file"));
-        let taken = || (0..1000).filter_map(|_| log.rate(Rate::take)).count();
-        assert_eq!(taken(), 64);
-        tokio::time::advance(INTERVAL * 3).await;
-        assert_eq!(taken(), 3);
-        log.line("lost");
-        tokio::time::advance(INTERVAL).await;
-        assert_eq!(log.rate(Rate::take), Some(1));
-        log.line_in_time("it comes").await.expect("written");
-    }
-
-    #[tokio::test]
-    async fn a_line_is_short_and_a_full_disk_is_told() {
-        let file = tempfile::NamedTempFile::new().expect("a file");
-        let log = Log::new(file.reopen().expect("opened"));
-        log.line(&"é".repeat(1 << 20));
-        log.line_in_time("signed").await.expect("written");
-        let text = fs::read_to_string(file.path()).expect("read");
-        assert_eq!(text, format!("msb: {}\nmsb: signed\n", "é".repeat(1024)));
-        let full = File::options().write(true).open("/dev/full");
-        let log = Log::new(full.expect("opened"));
-        log.line_in_time("signed").await.expect_err("a full disk");
-    }
-}
+mod tests;

@@ -9,13 +9,15 @@ use std::path::Path;
 use fs_err as fs;
 use msb_agent_protocol::Client;
 use msb_jail::{Access, Calls, Jail, Limits, renounce};
-use msb_runtime::{LaunchSpec, SandboxPaths};
+use msb_runtime::{Home, LaunchSpec, SandboxPaths};
 use tokio::task::JoinSet;
 
 use crate::door::{Door, agent_path};
 use crate::forward::Forward;
+use crate::host::HostSocket;
 use crate::log::Log;
-use crate::{SocketsError, host};
+use crate::shared_directories::SharedDirectories;
+use crate::{SocketsError, long_file};
 
 /// The resources of the process. A connection takes two open files and less than 1 MiB.
 const LIMITS: Limits = Limits {
@@ -39,7 +41,12 @@ pub fn serve(directory: &Path) -> Result<(), SocketsError> {
     };
     let launch_spec = LaunchSpec::read_to_run(&files)?;
     let doors = Door::all(&launch_spec.supervisor.guest, agent_path())?;
-    doors.iter().try_for_each(|door| host::check(&door.host))?;
+    let shared = SharedDirectories::read_for(&Home::new(&launch_spec.home), directory)?;
+    let doors = doors.into_iter().map(|door| {
+        let host = HostSocket::open(&door.host, &shared)?;
+        Ok((door, host))
+    });
+    let doors = doors.collect::<Result<Vec<_>, SocketsError>>()?;
     let supervisor = io::stdin().as_fd().try_clone_to_owned();
     let supervisor = UnixStream::from(supervisor.map_err(io_error("use standard input"))?);
     let ready = take_stdout().map_err(io_error("use standard output"))?;
@@ -48,23 +55,24 @@ pub fn serve(directory: &Path) -> Result<(), SocketsError> {
         .enable_all()
         .build()
         .map_err(io_error("start the event loop"))?;
+    {
+        let _context = runtime.enter();
+        long_file::fail_at_the_limit().map_err(io_error("handle signals"))?;
+    }
     jail(&doors).put_on(launch_spec.jail)?;
     runtime.block_on(forward(doors, supervisor, ready))
 }
 
 /// Returns the rights that the process keeps. Directories, because a server makes its socket anew when it starts again.
-fn jail(doors: &[Door]) -> Jail {
-    let real = doors
-        .iter()
-        .filter_map(|door| fs::canonicalize(&door.host).ok());
-    let directories = real.filter_map(|path| Some(path.parent()?.to_owned()));
+fn jail(doors: &[(Door, HostSocket)]) -> Jail {
+    let directories = doors.iter().map(|(_, host)| host.directory());
     directories.fold(Jail::new(Calls::Sockets), |jail, directory| {
         jail.with(directory, Access::Connect)
     })
 }
 
 async fn forward(
-    doors: Vec<Door>,
+    doors: Vec<(Door, HostSocket)>,
     supervisor: UnixStream,
     mut ready: File,
 ) -> Result<(), SocketsError> {

@@ -1,7 +1,7 @@
 //! The parts of the tests that confine their own process.
 
 use std::fs;
-use std::os::fd::IntoRawFd as _;
+use std::os::fd::{AsRawFd as _, IntoRawFd as _};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use msb_jail::{
     Access, Attempt, Calls, Jail, Limits, Outcome, Strictness, Target, attempt_all,
     close_inherited_descriptors, renounce,
 };
+use rustix::fs::{Mode, OFlags};
 
 /// The environment variable with the test's directory.
 pub(crate) const DIRECTORY_VARIABLE: &str = "MSB_TEST_DIRECTORY";
@@ -195,7 +196,15 @@ fn sockets() {
         Target::Thread,
     ]);
     all_done(vec![Target::ConnectUnix(bench.socket.clone())]);
-    assert!(fs::canonicalize(&bench.socket).is_ok());
+    // The socket is found without following its path again, and a file that is found so stays closed.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let [socket, file] = [&bench.socket, &bench.read].map(|path| {
+        let found = rustix::fs::open(path, flags, Mode::empty()).unwrap();
+        let link = format!("/proc/self/fd/{}", found.as_raw_fd());
+        (found, PathBuf::from(link))
+    });
+    all_done(vec![Target::ConnectUnix(socket.1)]);
+    all_refused(vec![Target::Read(file.1), Target::Read(bench.read.clone())]);
     let listening = UnixListener::bind(bench.directory.join("new"));
     assert!(listening.is_err());
 }

@@ -26,6 +26,7 @@ fn a_forward_has_two_paths_and_options() {
 #[test]
 fn other_texts_are_refused() {
     let long = format!("/{}:/b", "a".repeat(107));
+    let long_name = format!("/a:/{}", "b".repeat(81));
     for text in [
         "",
         "/a",
@@ -42,6 +43,7 @@ fn other_texts_are_refused() {
         "/a:/b:mode=600:x",
         "/a:/b\n",
         &long,
+        &long_name,
     ] {
         let refused = read(text).expect_err(text);
         assert!(
@@ -52,15 +54,18 @@ fn other_texts_are_refused() {
 }
 
 #[test]
-fn the_sockets_of_container_engines_are_refused() {
+fn the_sockets_of_engines_are_refused() {
     for path in [
         "/var/run/docker.sock",
         "/run/podman/podman.sock",
         "/run/containerd/containerd.sock",
         "/run/crio/crio.sock",
+        "/run/libvirt/libvirt-sock",
+        "/var/lib/incus/unix.socket",
     ] {
         let refused = read(&format!("{path}:/tmp/x")).expect_err(path);
-        assert!(refused.to_string().contains("it is the host"), "{refused}");
+        let reason = "whose clients can run any program on this host";
+        assert!(refused.to_string().contains(reason), "{refused}");
         assert!(serde_json::from_str::<SocketForward>(&format!("\"{path}:/x\"")).is_err());
     }
 }

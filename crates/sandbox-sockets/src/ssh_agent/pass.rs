@@ -25,8 +25,8 @@ struct Agent<A> {
     comments: HashMap<String, String>,
 }
 
-/// Passes requests of a program of the guest on to the agent, one after the other, until the program sends no more.
-/// `who` is the program, for the log.
+/// Passes requests of a program of the guest on to the agent, one after the other, until the program sends no more or has
+/// closed its connection. `who` is the program, for the log.
 pub(crate) async fn pass<G, A>(guest: G, agent: A, who: &str, log: &Log) -> io::Result<()>
 where
     G: AsyncRead + AsyncWrite + Unpin,
@@ -41,12 +41,12 @@ where
         let answer = match Request::parse(&message) {
             request @ Request::List => agent.answer(&request, &message).await?,
             request @ Request::Sign { key } => {
-                let answer = agent.answer(&request, &message).await?;
+                // Nothing but the line comes between the agent's answer and the program.
                 let key = agent.describe(key).await?;
+                let answer = agent.answer(&request, &message).await?;
                 // Without a line in the log there is no signature.
                 if is_signature(&request, &answer) {
-                    let line = format!("{who} signed with {key}");
-                    log.line_in_time(&line).await?;
+                    log.signature(&format!("{who} signed with {key}")).await?;
                 } else {
                     log.line(&format!(
                         "{who} got no signature with {key} from the SSH agent"

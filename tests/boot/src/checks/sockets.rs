@@ -51,6 +51,7 @@ pub(super) fn forwarded(env: &TestEnv) -> Result<()> {
     signs(env, &agent)?;
     drop(listener);
     ensure!(used(env, NAME, &["closed", "/tmp/refusing"])? == "closed\n");
+    replaced(env, &refusing, &echo)?;
     ensure!(used(env, NAME, &["flood", "/srv/echo/socket"])? == "flooded\n");
     echoes(env, NAME)?;
     let most = echo.most_at_once();
@@ -83,6 +84,16 @@ fn signs(env: &TestEnv, agent: &Agent) -> Result<()> {
     ] {
         ensure!(log.contains(&expected), "no '{expected}' in {log}");
     }
+    Ok(())
+}
+
+/// Checks that a symlink in the place of a socket of the host is not followed.
+fn replaced(env: &TestEnv, socket: &Path, echo: &Echo) -> Result<()> {
+    fs::remove_file(socket)?;
+    fs::os::unix::fs::symlink(echo.path().to_string(), socket)?;
+    ensure!(used(env, NAME, &["closed", "/tmp/refusing"])? == "closed\n");
+    let log = told(env, &["logs", "--source", "machine", NAME])?;
+    ensure!(log.contains("a symlink has taken its place"), "{log}");
     Ok(())
 }
 
@@ -133,8 +144,8 @@ fn refused(env: &TestEnv, directory: &Path) -> Result<()> {
     let file = directory.join("file");
     fs::write(&file, "")?;
     for (path, expected) in [
-        (&engine, "it is the host"),
-        (&link, "it is the host"),
+        (&engine, "it is that of Docker"),
+        (&link, "it is that of Docker"),
         (&file, "it is not a socket"),
         (&directory.join("missing"), "cannot forward the socket"),
     ] {
