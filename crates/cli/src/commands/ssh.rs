@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without --install the entry is printed, for ~/.ssh/config. It holds for all sandboxes, as NAME.msb, \
-    unless a sandbox is named.\n\n\
+    unless a sandbox is named. It keeps the keys of the ssh-agent from sandboxes; ssh -A and msb ssh -A offer them.\n\n\
     Examples:\n  \
     msb ssh-config --install\n  \
     msb ssh-config work >> ~/.ssh/config"
