@@ -56,3 +56,21 @@ pub fn sandbox_name(host: &str) -> &str {
 
 /// The number of open channels of a client.
 const CHANNELS_MAX: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_host_means_one_sandbox() {
+        for (host, sandbox) in [
+            ("web.msb", "web"),
+            ("web", "web"),
+            ("web.1.msb", "web.1"),
+            // A sandbox that was given this name before such names were refused.
+            ("web.msb.msb", "web.msb"),
+        ] {
+            assert_eq!(sandbox_name(host), sandbox);
+        }
+    }
+}
