@@ -16,8 +16,8 @@ const NAME: &str = "checks-upstream-proxy";
 const FOUND: &str = "good.example";
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 101, 7);
 
-/// Checks that a connection goes through the proxy by its name, that the rules decide before, and that the proxy's user is in
-/// no record.
+/// Checks that a connection goes through the proxy by the address that was judged, and by a name that a rule has; that the
+/// rules decide before; and that the proxy's user is in no record, and in the environment of no process of the sandbox.
 pub(super) fn used(env: &TestEnv) -> Result<()> {
     let proxy = proxy()?;
     let resolver = resolver_to(ADDRESS)?.to_string();
@@ -36,7 +36,7 @@ pub(super) fn used(env: &TestEnv) -> Result<()> {
     );
     for told in [&literal, &of_environment] {
         ensure!(
-            told.starts_with(&format!("tcp EHOSTUNREACH soon\ntcp CONNECT {FOUND}:80 ")),
+            told.starts_with(&format!("tcp EHOSTUNREACH soon\ntcp CONNECT {ADDRESS}:80 ")),
             "{told}"
         );
     }
