@@ -10,7 +10,7 @@ const ENVIRONMENT: &str = "env";
 
 /// The variables that name the proxies of a user, in the order in which they are looked for, and the destinations
 /// without a proxy.
-pub const PROXY_VARIABLES: [&str; 6] = [
+pub(crate) const PROXY_VARIABLES: [&str; 6] = [
     "HTTPS_PROXY",
     "https_proxy",
     "ALL_PROXY",

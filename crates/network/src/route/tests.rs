@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::*;
-use crate::{DefaultPolicy, Settings, UpstreamProxy};
+use crate::{DefaultPolicy, ProxyVariables, Settings, UpstreamProxy};
 
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 101, 1);
 
@@ -18,7 +18,7 @@ fn settings(reach: DefaultPolicy, allow: &[&str], deny: &[&str]) -> Settings {
 
 fn routes() -> Routes {
     let proxy: UpstreamProxy = "socks5h://127.0.0.1:1080".parse().unwrap();
-    Routes::new(Proxy::find(&proxy).unwrap())
+    Routes::new(Proxy::find(&proxy, &ProxyVariables::default()).unwrap())
 }
 
 /// Returns the name that a proxy is told of a connection to port 443, if that is allowed.
