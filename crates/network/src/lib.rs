@@ -84,6 +84,7 @@ mod window;
 mod wire;
 
 pub use edge::EdgeParts;
+pub use limits::ASKS_PER_SECOND_MAX;
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
 pub use log_detail::NetworkLogDetail;
 pub use log_record::{
@@ -107,3 +108,4 @@ pub use supervisor_messages::{
 };
 pub use tls_record::NetworkTls;
 pub use upstream_proxy::{InvalidUpstreamProxy, UpstreamProxy};
+pub use window::Window;
