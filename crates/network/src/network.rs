@@ -144,7 +144,8 @@ impl Network {
     /// Returns the largest number of descriptors that the network has open at once.
     pub fn descriptors_max(&self) -> u64 {
         let flows = TCP_FLOWS_MAX + UDP_FLOWS_MAX + QUESTIONS_MAX;
-        let own = self.listeners.len() + ARRIVALS_WAITING_MAX + DESCRIPTORS_BESIDE;
+        let attempts = self.routes.attempts_beside_max();
+        let own = self.listeners.len() + ARRIVALS_WAITING_MAX + attempts + DESCRIPTORS_BESIDE;
         // One more is open until it is refused, and one until it has given its place up; and the
         // socket itself.
         let control = self.edge.as_ref().map_or(0, |_| CONTROL_CLIENTS_MAX + 3);
@@ -199,7 +200,7 @@ impl Network {
             let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
             let ways = Ways {
                 edge,
-                hellos: Hellos::new(&settings),
+                hellos: Hellos::new(settings.log, gate.clone()),
                 routes,
             };
             let switch = Switch::new(gate, names, ways, to_guest, recorder.clone());

@@ -3,7 +3,16 @@ use std::io::{self, Read, Write};
 
 use zeroize::Zeroizing;
 
-use crate::upstream_proxy::PROXY_VARIABLES;
+/// The variables that name the proxies of a user, in the order in which they are looked for, and the destinations
+/// without a proxy.
+pub(crate) const PROXY_VARIABLES: [&str; 6] = [
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
 
 /// The longest variables, in bytes together: a list of exceptions has a few KiB.
 const VARIABLES_MAX_BYTES: usize = 64 << 10;

@@ -10,7 +10,7 @@ use crate::limits::CONNECT_TIMEOUT;
 use crate::name::DomainName;
 use crate::own_address::is_own_address;
 use crate::policy::Policy;
-use crate::proxy::{Destination, Proxy};
+use crate::proxy::{ATTEMPTS_BESIDE_MAX, Destination, Proxy};
 use crate::tcp::prepare;
 
 /// The ways to all destinations: directly, or through the upstream proxy.
@@ -31,6 +31,15 @@ pub(crate) struct Route {
 impl Routes {
     pub(crate) fn new(proxy: Option<Proxy>) -> Self {
         Self(proxy.map(Arc::new))
+    }
+
+    /// Returns the number of attempts to connect at once, beside one for each flow.
+    pub(crate) const fn attempts_beside_max(&self) -> usize {
+        if self.0.is_some() {
+            ATTEMPTS_BESIDE_MAX
+        } else {
+            0
+        }
     }
 
     /// Returns the way to an address that was allowed for `reason`, and that the guest has resolved a name to. This host is

@@ -2,11 +2,12 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use super::Proxy;
+use super::addresses::Addresses;
 use super::credentials::Credentials;
 use super::exceptions::Exceptions;
 use super::url::{ProxyUrl, parse_url};
-use crate::proxy_variables::ProxyVariables;
-use crate::upstream_proxy::{PROXY_VARIABLES, UpstreamProxy};
+use crate::proxy_variables::{PROXY_VARIABLES, ProxyVariables};
+use crate::upstream_proxy::UpstreamProxy;
 
 /// The number of a proxy's addresses that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -54,7 +55,7 @@ impl Proxy {
         };
         Ok(Some(Self {
             protocol: url.protocol,
-            addresses: resolve(&url)?,
+            addresses: Addresses::new(resolve(&url)?),
             credentials,
             exceptions,
         }))
