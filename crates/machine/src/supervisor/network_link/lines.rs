@@ -1,7 +1,7 @@
 //! The lines that the supervisor exchanges with the network's process.
 
 use msb_network::{FromNetwork, MESSAGE_MAX_BYTES, ToNetwork, message_line, message_of_line};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, watch};
 
@@ -31,12 +31,20 @@ pub(super) async fn take(
     questions.withdraw_all();
 }
 
-/// Reads a message; `None` at the end, and if the process sends something else.
+/// Reads the next message, and leaves lines out that are none; `None` at the end, and if a line is too long.
 async fn next(lines: &mut BufReader<OwnedReadHalf>) -> Option<FromNetwork> {
     let mut line = Vec::new();
-    let mut lines = lines.take(MESSAGE_MAX_BYTES);
-    lines.read_until(b'\n', &mut line).await.ok()?;
-    message_of_line(&line)
+    loop {
+        line.clear();
+        let mut rest = AsyncReadExt::take(&mut *lines, MESSAGE_MAX_BYTES);
+        rest.read_until(b'\n', &mut line).await.ok()?;
+        if !line.ends_with(b"\n") {
+            return None;
+        }
+        if let Some(message) = message_of_line(&line) {
+            return Some(message);
+        }
+    }
 }
 
 /// Sends messages to the network until its process is gone. Of the rules that wait for a slow process, only the newest are

@@ -59,6 +59,12 @@ fn request(mode: &str, allow: &[&str]) -> ChangeNetworkRequest {
 async fn a_question_of_the_network_gets_its_answer() {
     let (_directory, questions) = questions();
     let (_link, mut process) = Process::start(&questions);
+    // A line that is no message is left out.
+    process
+        .stream
+        .write_all(b"nonsense\n{}\n")
+        .await
+        .expect("sent");
     // No client listens.
     let subject = "a.test:443".to_owned();
     process.send(FromNetwork::Asked { token: 5, subject }).await;
