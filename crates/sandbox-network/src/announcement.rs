@@ -43,20 +43,38 @@ impl Announcement {
     ///
     /// # Errors
     /// If the machine refuses the rules, or does not answer.
-    pub(crate) fn make(
-        self,
-        rules: &NetworkRules,
-    ) -> Result<Option<KeepingRules>, NetworkRulesError> {
+    pub(crate) fn make(self, rules: &NetworkRules) -> Result<Option<Announced>, NetworkRulesError> {
         let Some(mut supervisor) = self.supervisor else {
             return Ok(None);
         };
         let announced = supervisor.keep_network(request(rules, self.closes));
         match self.handle.block_on(announced) {
-            Ok(keeping) => Ok(Some(keeping)),
+            Ok(keeping) => Ok(Some(Announced {
+                keeping,
+                _supervisor: supervisor,
+            })),
             // An older msb has started the machine.
             Err(ClientError::Unimplemented { .. }) => Ok(None),
             Err(error) => Err(NetworkRulesError::Machine(error)),
         }
+    }
+}
+
+/// Rules that a machine follows once they are kept.
+pub(crate) struct Announced {
+    keeping: KeepingRules,
+    /// Held, because the connection is its own.
+    _supervisor: Client,
+}
+
+impl Announced {
+    /// Says that the rules are kept. Returns once the machine follows them.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub(crate) async fn kept(self) -> Result<(), NetworkRulesError> {
+        let followed = self.keeping.kept().await;
+        followed.map_err(NetworkRulesError::Machine)
     }
 }
 

@@ -1,9 +1,8 @@
-use msb_agent_protocol::KeepingRules;
 use msb_runtime::network::{NetworkRules, Settings};
 use msb_runtime::{Sandbox, Spec};
 use tokio::task::spawn_blocking;
 
-use crate::announcement::{Announcement, request};
+use crate::announcement::{Announced, Announcement, request};
 use crate::{NetworkChange, NetworkPolicy, NetworkRulesError};
 
 /// The most times that newer rules are sent to a machine that an older msb has started. Each time, another change has been
@@ -38,9 +37,9 @@ pub async fn change(
     let Kept {
         before,
         after,
-        keeping,
+        announced,
     } = kept;
-    if let Err(error) = followed(&sandbox, after.clone(), keeping, closes).await {
+    if let Err(error) = followed(&sandbox, after.clone(), announced, closes).await {
         // The first error says more than one of this. A machine that is only late has the new rules on their way.
         let _ = restore(sandbox, after, before).await;
         return Err(error);
@@ -54,7 +53,7 @@ struct Kept {
     before: NetworkRules,
     after: NetworkRules,
     /// The machine that waits to follow them; `None` if none does.
-    keeping: Option<KeepingRules>,
+    announced: Option<Announced>,
 }
 
 async fn announcement(sandbox: &Sandbox, closes: bool) -> Result<Announcement, NetworkRulesError> {
@@ -76,13 +75,13 @@ fn keep(
     sandbox.change_description(|spec| {
         if let Some(settings) = &mut spec.network {
             changed = rules(settings).and_then(|after| {
-                let keeping = announcement.make(&after)?;
+                let announced = announcement.make(&after)?;
                 let before = settings.rules();
                 settings.set_rules(after.clone());
                 Ok(Kept {
                     before,
                     after,
-                    keeping,
+                    announced,
                 })
             });
         }
@@ -103,18 +102,18 @@ async fn restore(
         Ok(if newest == kept { before } else { newest })
     };
     let (sandbox, kept) = blocking(move || keep(sandbox, announcement, restored)).await?;
-    followed(&sandbox, kept.after, kept.keeping, false).await
+    followed(&sandbox, kept.after, kept.announced, false).await
 }
 
 /// Waits until the running machine follows the rules that are kept.
 async fn followed(
     sandbox: &Sandbox,
     kept: NetworkRules,
-    keeping: Option<KeepingRules>,
+    announced: Option<Announced>,
     closes: bool,
 ) -> Result<(), NetworkRulesError> {
-    match keeping {
-        Some(keeping) => keeping.kept().await.map_err(NetworkRulesError::Machine),
+    match announced {
+        Some(announced) => announced.kept().await,
         None => follow(sandbox, kept, closes).await,
     }
 }
