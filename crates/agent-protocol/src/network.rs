@@ -15,7 +15,8 @@ use crate::{Client, ClientError};
 const CALL: &str = "change the rules of the network";
 /// The inputs of a call, all of which have room in its channel.
 const INPUTS: usize = 2;
-/// The time in which a client gets its turn: more than another one takes that was stopped within its own.
+/// The time in which a client gets its turn. A client that was stopped in the turn before holds it for 30 s, and a slow network
+/// process for 10 s.
 const TURN_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Rules that the machine follows once they are kept. If it is dropped, the machine follows them exactly if the sandbox's

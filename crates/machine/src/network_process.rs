@@ -283,7 +283,7 @@ mod tests {
         };
         let none = connection_of_proxy(&listener, &settings("http://proxy:3128"));
         assert!(none.expect("nothing is needed").is_none());
-        connection_of_proxy(&listener, &settings("env")).expect_err("nobody has connected");
+        connection_of_proxy(&listener, &settings("env")).expect_err("no client has connected");
         let sent = ProxyVariables::of_environment();
         let client = UnixStream::connect(&path).expect("connected");
         sent.send(client).expect("sent");

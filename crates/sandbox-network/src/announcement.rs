@@ -63,7 +63,7 @@ impl Announcement {
 /// Rules that a machine follows once they are kept.
 pub(crate) struct Announced {
     keeping: KeepingRules,
-    /// Held, because the connection is its own.
+    /// Held, because it keeps the connection open.
     _supervisor: Client,
 }
 

@@ -28,7 +28,7 @@ async fn a_query_that_has_no_place_to_wait_asks_the_user_nothing() {
     drop(places);
     tokio::select! {
         biased;
-        _ = service.ask_user(&name, denied) => panic!("nobody has answered"),
+        _ = service.ask_user(&name, denied) => panic!("there was no answer"),
         message = sent.recv() => assert!(message.is_some()),
     }
 }

@@ -5,8 +5,8 @@ use tokio::sync::mpsc;
 use super::Questions;
 use super::state::{Asker, now};
 
-/// The number of questions that are taken within a second. The network asks half of that in a second of its own, which can
-/// begin at any moment of this one.
+/// The number of questions that are taken within a second. The network asks half as many, and its seconds begin at other
+/// moments than these.
 const ASKED_MAX: u32 = 2 * ASKS_PER_SECOND_MAX;
 
 /// The questions about destinations of the network.
