@@ -46,6 +46,7 @@ pub use files::{Archive, Listing};
 pub use freeze::FrozenDisk;
 pub use heartbeat::{Heartbeat, SilentPeer};
 pub use length::{TooLong, check_length};
+pub use network::KeepingRules;
 pub use ownership::Ownership;
 pub use proxy::{Passage, Proxy, Silence};
 pub use questions::QuestionEvents;

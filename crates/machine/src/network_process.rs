@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fs_err as fs;
 use msb_jail::{JailError, Strictness, renounce};
-use msb_network::{Network, Publish, READY, ServeError, Settings};
+use msb_network::{Network, ProxyVariables, Publish, READY, ServeError, Settings};
 use msb_runtime::{SandboxPaths, VmmCommand};
 use serde::Deserialize;
 
@@ -25,6 +25,8 @@ use crate::{confinement, passed_stream};
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of the report of published ports: more than all ports of a host take.
 const REPORT_MAX_BYTES: u64 = 16 << 20;
+/// Time limit for the variables of the user's proxy, which were sent before this process began.
+const VARIABLES_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval of the checks that the process still runs.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -79,7 +81,7 @@ struct NetworkSpec {
 }
 
 /// Serves the network of the sandbox in `directory`. Standard input is the frame socket, over which the connection with
-/// the supervisor comes first.
+/// the supervisor comes first, and then the one with the variables of the user's proxy, if the network goes through that.
 /// The process is confined after it listens on the published ports and has written them to standard
 /// output, a pipe, as a line with the JSON of `ports.json`. Its further lines are the reports of the network. It leaves
 /// all files to the VMM process, which holds the sandbox's lock: whoever else writes to the directory may meet its
@@ -100,12 +102,25 @@ pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let supervisor = passed_stream::take(&socket);
     let supervisor = supervisor.map_err(io_error("take the connection with the supervisor"))?;
     let settings = launch_spec.network.unwrap_or_default();
+    let variables = if settings.reads_proxy() {
+        proxy_variables(&socket).map_err(io_error("take the variables of the proxy"))?
+    } else {
+        ProxyVariables::default()
+    };
     let edge = network_edge::open(&files, &settings)?;
-    let network = Network::bind(&settings, edge)?.with_supervisor(supervisor);
+    let network = Network::bind(&settings, edge, &variables)?.with_supervisor(supervisor);
+    drop(variables);
     let reports = report(&network.published()).map_err(io_error("report the published ports"))?;
     renounce(&confinement::limits_of_network(&network), launch_spec.jail)?;
     confinement::of_network(&network).put_on(launch_spec.jail)?;
     Ok(network.serve(socket, reports)?)
+}
+
+/// Takes the variables of the user's proxy, whose connection comes over the frame socket.
+fn proxy_variables(socket: &UnixStream) -> io::Result<ProxyVariables> {
+    let stream = passed_stream::take(socket)?;
+    stream.set_read_timeout(Some(VARIABLES_TIMEOUT))?;
+    ProxyVariables::receive(stream)
 }
 
 /// Writes the ports to standard output. Returns its pipe, which is standard output no longer: what else is printed is no
@@ -134,16 +149,38 @@ pub(crate) struct NetworkProcess {
 /// The network's process, and the supervisor's end of the connection with it.
 type Started = (NetworkProcess, UnixStream);
 
-/// Starts the process, waits until it is ready, and records the ports that it has published.
+/// Accepts the connection with the variables of the user's proxy, which the starting client has made before all others;
+/// `None` if the network does not go through that proxy. They may have a password, so this process, whose memory a guest
+/// may come to read, passes the connection on unread.
+pub(crate) fn connection_of_proxy(
+    listener: &UnixListener,
+    settings: &Settings,
+) -> Result<Option<UnixStream>, NetworkStartError> {
+    if !settings.reads_proxy() {
+        return Ok(None);
+    }
+    let accepted = listener.accept().map_err(|source| NetworkStartError::Io {
+        action: "accept the variables of its proxy",
+        source,
+    });
+    accepted.map(|(stream, _)| Some(stream))
+}
+
+/// Starts the process, waits until it is ready, and records the ports that it has published. `proxy` is the connection with
+/// the variables of the user's proxy.
 pub(crate) fn start(
     files: &SandboxPaths,
     command: &VmmCommand,
+    proxy: Option<UnixStream>,
 ) -> Result<Started, NetworkStartError> {
     let io_error = |action| move |source| NetworkStartError::Io { action, source };
     let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("create its socket"))?;
     let (supervisor, passed) = UnixStream::pair().map_err(io_error("create its connection"))?;
     passed_stream::pass(&guest_end, &passed).map_err(io_error("pass on its connection"))?;
     drop(passed);
+    if let Some(proxy) = proxy {
+        passed_stream::pass(&guest_end, &proxy).map_err(io_error("pass on its variables"))?;
+    }
     let held = network_end
         .as_fd()
         .try_clone_to_owned()
@@ -228,4 +265,35 @@ fn is_early(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_a_proxy_pass_a_process_that_does_not_read_them() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path).expect("bound");
+        listener.set_nonblocking(true).expect("set");
+        let settings = |proxy: &str| Settings {
+            upstream_proxy: proxy.parse().ok(),
+            ..Settings::default()
+        };
+        let none = connection_of_proxy(&listener, &settings("http://proxy:3128"));
+        assert!(none.expect("nothing is needed").is_none());
+        connection_of_proxy(&listener, &settings("env")).expect_err("no client has connected");
+        let sent = ProxyVariables::of_environment();
+        let client = UnixStream::connect(&path).expect("connected");
+        sent.send(client).expect("sent");
+        let _later = UnixStream::connect(&path).expect("connected");
+        let accepted = connection_of_proxy(&listener, &settings("env"));
+        let accepted = accepted.expect("accepted").expect("a connection");
+        let (guest_end, network_end) = UnixStream::pair().expect("a pair");
+        passed_stream::pass(&guest_end, &accepted).expect("passed");
+        drop(accepted);
+        let received = proxy_variables(&network_end).expect("received");
+        assert!(received == sent);
+    }
 }

@@ -7,7 +7,7 @@ use msb_jail::{
     Attempt, Calls, Jail, JailError, LayerStatus, Outcome, Report, Strictness, Target, attempt_all,
     renounce,
 };
-use msb_network::{Network, Settings};
+use msb_network::{Network, ProxyVariables, Settings};
 use msb_runtime::{LaunchSpec, SandboxPaths};
 use msb_vmm::Vmm;
 
@@ -84,7 +84,8 @@ pub fn probe(
             upstream_proxy: None,
             ..settings.clone()
         };
-        let network = Network::bind(&settings, None).map_err(NetworkProcessError::from);
+        let network = Network::bind(&settings, None, &ProxyVariables::default())
+            .map_err(NetworkProcessError::from);
         let network = network.map_err(VmmProcessError::NetworkProbe)?;
         jails.push(("network", confinement::of_network(&network)));
     }

@@ -131,8 +131,12 @@ pub fn serve(
     let listener = inherited_listener().map_err(io_error("listen on the inherited socket"))?;
     let given = TrustFiles::read_given(directory);
     let given = given.map_err(io_error("read the files that the guest is given"))?;
-    let network = match launch_spec.network {
-        Some(_) => Some(network_process::start(&files, &helpers.network)?),
+    let network = match &launch_spec.network {
+        Some(settings) => {
+            let proxy = network_process::connection_of_proxy(&listener, settings)?;
+            let started = network_process::start(&files, &helpers.network, proxy);
+            Some(started?)
+        }
         None => None,
     };
     let (network, network_link) = network.unzip();

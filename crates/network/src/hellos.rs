@@ -3,9 +3,10 @@ use std::sync::Arc;
 use msb_tls_edge::{Events as _, PassingHello, Seen};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::NetworkLogDetail;
+use crate::gate::Gate;
 use crate::recorded_flow::RecordedFlow;
 use crate::tls_events::TlsEvents;
-use crate::{NetworkLogDetail, Settings};
 
 /// The port of HTTPS.
 const HTTPS_PORT: u16 = 443;
@@ -16,8 +17,8 @@ const HELLOS_MAX: usize = 32;
 /// The TLS hellos of connections that are passed on, which are read for the log.
 #[derive(Debug)]
 pub(crate) struct Hellos {
-    /// The ports of TLS; empty if nothing is logged.
-    ports: Vec<u16>,
+    /// The rules of the moment, whose requests have ports of TLS; `None` if nothing is logged.
+    gate: Option<Gate>,
     places: Arc<Semaphore>,
 }
 
@@ -35,27 +36,25 @@ struct Reading {
 }
 
 impl Hellos {
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let secrets = settings.secrets.iter().flat_map(|secret| &secret.to);
-        let destinations = settings.requests.iter().chain(secrets);
-        let mut ports: Vec<_> = destinations.map(|to| to.port).collect();
-        ports.push(HTTPS_PORT);
-        if settings.log == NetworkLogDetail::Off {
-            ports.clear();
-        }
+    pub(crate) fn new(log: NetworkLogDetail, gate: Gate) -> Self {
         Self {
-            ports,
+            gate: (log != NetworkLogDetail::Off).then_some(gate),
             places: Arc::new(Semaphore::new(HELLOS_MAX)),
         }
     }
 
     /// Returns a reader for a connection to this port. `None` if it is not a port of TLS.
     pub(crate) fn watch(&self, port: u16, flow: &RecordedFlow) -> Option<HelloWatch> {
-        self.ports.contains(&port).then(|| HelloWatch {
+        self.is_of_tls(port).then(|| HelloWatch {
             events: flow.tls_events(),
             places: Arc::clone(&self.places),
             reading: None,
         })
+    }
+
+    fn is_of_tls(&self, port: u16) -> bool {
+        let gate = self.gate.as_ref();
+        gate.is_some_and(|gate| port == HTTPS_PORT || gate.policy().ends_tls_at(port))
     }
 }
 
@@ -85,5 +84,39 @@ impl HelloWatch {
             hello: PassingHello::default(),
             _place: place,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use msb_secrets::Secret;
+
+    use super::*;
+    use crate::asks::Asks;
+    use crate::policy::Policy;
+    use crate::{DefaultPolicy, NetworkRules, Settings};
+
+    #[test]
+    fn hellos_are_read_at_the_ports_of_the_present_rules() {
+        let rules =
+            |texts: &[&str]| NetworkRules::parse(DefaultPolicy::Listed, texts, &[]).unwrap();
+        let to = vec!["b.test:7443".parse().unwrap()];
+        let mut settings = Settings {
+            secrets: vec![Secret::new("KEY".parse().unwrap(), to)],
+            ..Settings::default()
+        };
+        settings.set_rules(rules(&["https://a.test:8443"]));
+        let gate = Gate::new(Policy::new(&settings), Asks::new(None));
+        let hellos = Hellos::new(NetworkLogDetail::Http, gate.clone());
+        let ports = |hellos: &Hellos| {
+            let all = [443, 7443, 8443, 9443].into_iter();
+            all.filter(|port| hellos.is_of_tls(*port))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(ports(&hellos), [443, 7443, 8443]);
+        gate.follow(&rules(&["https://a.test:9443"]), false);
+        assert_eq!(ports(&hellos), [443, 7443, 9443]);
+        let silent = Hellos::new(NetworkLogDetail::Off, gate);
+        assert!(ports(&silent).is_empty());
     }
 }

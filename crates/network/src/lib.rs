@@ -52,6 +52,7 @@ mod policy;
 mod port;
 mod ports;
 mod proxy;
+mod proxy_variables;
 mod publish;
 mod published;
 mod question;
@@ -83,6 +84,7 @@ mod window;
 mod wire;
 
 pub use edge::EdgeParts;
+pub use limits::ASKS_PER_SECOND_MAX;
 pub use link::{GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, PREFIX_BITS};
 pub use log_detail::NetworkLogDetail;
 pub use log_record::{
@@ -94,6 +96,7 @@ pub use network::{Network, READY, ServeError};
 pub use port::{Host, InvalidPort, Port};
 pub use ports::{InvalidPorts, Ports};
 pub use proxy::{ProxyUrl, UpstreamProxyError};
+pub use proxy_variables::ProxyVariables;
 pub use publish::{InvalidPublish, Protocol, Publish};
 pub use published::{PublishError, check_published};
 pub use rule::{InvalidRule, Rule};
@@ -104,4 +107,5 @@ pub use supervisor_messages::{
     FromNetwork, MESSAGE_MAX_BYTES, ToNetwork, Told, message_line, message_of_line,
 };
 pub use tls_record::NetworkTls;
-pub use upstream_proxy::{InvalidUpstreamProxy, PROXY_VARIABLES, UpstreamProxy};
+pub use upstream_proxy::{InvalidUpstreamProxy, UpstreamProxy};
+pub use window::Window;

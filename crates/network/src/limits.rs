@@ -79,7 +79,7 @@ pub(crate) const CONTROL_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// that ask by themselves.
 pub(crate) const ASKS_MAX: usize = 12;
 /// The number of questions that are asked within a second. A guest may ask for other names as fast as it likes.
-pub(crate) const ASKS_PER_SECOND_MAX: u32 = 32;
+pub const ASKS_PER_SECOND_MAX: u32 = 32;
 /// The time in which a destination that the user has denied is denied without another question: programs try again
 /// at once, and ask for several kinds of records of one name.
 pub(crate) const ASK_DENIAL_KEPT: Duration = Duration::from_secs(10);

@@ -136,12 +136,13 @@ impl NameService {
         if !name.is_of_hosts() {
             return Some(denied);
         }
+        // Before the question: an answer that no query waits for would be for nothing.
+        let _place = self.asked.try_acquire().ok()?;
         let mut pending = match self.gate.ask_about_name(&name.to_string()) {
             Asked::Waits(pending) => pending,
             Asked::Denied => return Some(Decision::denied(Reason::Asked)),
             Asked::Unasked => return Some(denied),
         };
-        let _place = self.asked.try_acquire().ok()?;
         Some(match pending.told().await {
             Told::Allowed => {
                 self.gate.policy().allow_once(name);
@@ -304,3 +305,6 @@ async fn write_message(stream: &mut (impl AsyncWrite + Unpin), message: &[u8]) -
     let framed = [&length.to_be_bytes(), message].concat();
     stream.write_all(&framed).await
 }
+
+#[cfg(test)]
+mod tests;

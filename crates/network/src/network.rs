@@ -31,7 +31,7 @@ use crate::route::Routes;
 use crate::supervisor::Supervised;
 use crate::switch::Switch;
 use crate::ways::Ways;
-use crate::{Publish, Settings};
+use crate::{ProxyVariables, Publish, Settings};
 
 /// The bytes sent on the frame socket before any frame, once the network is ready for the guest.
 pub const READY: [u8; 4] = *b"net\n";
@@ -82,17 +82,22 @@ pub struct Network {
 }
 
 impl Network {
-    /// Listens on the published ports, and finds the resolvers and the upstream proxy. Nothing after it needs a privilege.
-    /// `edge` is `None` exactly if the settings end no TLS.
+    /// Listens on the published ports, and finds the resolvers and the upstream proxy, which may be that of `variables`.
+    /// Nothing after it needs a privilege. `edge` is `None` exactly if the settings end no TLS.
     ///
     /// # Errors
     /// If the event loop cannot be started, a port cannot be published, the upstream proxy cannot be found, or the edge is
     /// missing.
-    pub fn bind(settings: &Settings, edge: Option<EdgeParts>) -> Result<Self, ServeError> {
+    pub fn bind(
+        settings: &Settings,
+        edge: Option<EdgeParts>,
+        variables: &ProxyVariables,
+    ) -> Result<Self, ServeError> {
         if settings.ends_tls() && edge.is_none() {
             return Err(ServeError::NoEdge);
         }
-        let proxy = settings.upstream_proxy.as_ref().map(Proxy::find);
+        let proxy = settings.upstream_proxy.as_ref();
+        let proxy = proxy.map(|proxy| Proxy::find(proxy, variables));
         let proxy = proxy.transpose()?.flatten();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -139,7 +144,8 @@ impl Network {
     /// Returns the largest number of descriptors that the network has open at once.
     pub fn descriptors_max(&self) -> u64 {
         let flows = TCP_FLOWS_MAX + UDP_FLOWS_MAX + QUESTIONS_MAX;
-        let own = self.listeners.len() + ARRIVALS_WAITING_MAX + DESCRIPTORS_BESIDE;
+        let attempts = self.routes.attempts_beside_max();
+        let own = self.listeners.len() + ARRIVALS_WAITING_MAX + attempts + DESCRIPTORS_BESIDE;
         // One more is open until it is refused, and one until it has given its place up; and the
         // socket itself.
         let control = self.edge.as_ref().map_or(0, |_| CONTROL_CLIENTS_MAX + 3);
@@ -194,7 +200,7 @@ impl Network {
             let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
             let ways = Ways {
                 edge,
-                hellos: Hellos::new(&settings),
+                hellos: Hellos::new(settings.log, gate.clone()),
                 routes,
             };
             let switch = Switch::new(gate, names, ways, to_guest, recorder.clone());

@@ -213,6 +213,12 @@ impl Policy {
             .any(|rule| rule.names(host))
     }
 
+    /// Returns true if the TLS of some host is ended at this port.
+    pub(crate) fn ends_tls_at(&self, port: u16) -> bool {
+        let mut implied = self.allow.iter().take(self.implied);
+        implied.any(|rule| rule.has_port(port))
+    }
+
     /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
     pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
         self.resolutions.add(name, address, ttl);

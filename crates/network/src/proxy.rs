@@ -1,5 +1,6 @@
 //! The upstream proxy, which connections of the guest go through. It connects to what the rules have allowed before.
 
+mod addresses;
 mod credentials;
 mod destination;
 mod exceptions;
@@ -9,13 +10,14 @@ mod http;
 mod socks;
 mod url;
 
-use std::net::{SocketAddr, SocketAddrV4};
+use std::net::SocketAddrV4;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::tcp::prepare;
+pub(crate) use addresses::ATTEMPTS_BESIDE_MAX;
+use addresses::Addresses;
 use credentials::Credentials;
 pub(crate) use destination::Destination;
 use exceptions::Exceptions;
@@ -25,15 +27,15 @@ use url::ProxyProtocol;
 pub use url::ProxyUrl;
 pub(crate) use url::parse_url;
 
-/// The time that a proxy may take to connect: clients and proxies give up after 30 to 60 s.
+/// The time that a proxy may take to connect, with the attempts at all of its addresses: clients and proxies give up after 30
+/// to 60 s.
 const PROXY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A proxy on its host, or on this one.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     protocol: ProxyProtocol,
-    /// The addresses of the proxy, which are tried in their order.
-    addresses: Vec<SocketAddr>,
+    addresses: Addresses,
     credentials: Option<Credentials>,
     exceptions: Exceptions,
 }
@@ -51,7 +53,7 @@ impl Proxy {
     }
 
     async fn ask(&self, to: Destination<'_>) -> Result<TcpStream, ProxyFailure> {
-        let mut stream = self.reach().await?;
+        let mut stream = self.addresses.connect().await?;
         let credentials = self.credentials.as_ref();
         match self.protocol {
             ProxyProtocol::Http => http::connect(&mut stream, &to, credentials).await?,
@@ -62,17 +64,6 @@ impl Proxy {
             }
         }
         Ok(stream)
-    }
-
-    async fn reach(&self) -> Result<TcpStream, ProxyFailure> {
-        for address in &self.addresses {
-            if let Ok(stream) = TcpStream::connect(address).await
-                && prepare(&stream).is_ok()
-            {
-                return Ok(stream);
-            }
-        }
-        Err(ProxyFailure::Unreachable)
     }
 }
 

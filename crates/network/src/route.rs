@@ -10,7 +10,7 @@ use crate::limits::CONNECT_TIMEOUT;
 use crate::name::DomainName;
 use crate::own_address::is_own_address;
 use crate::policy::Policy;
-use crate::proxy::{Destination, Proxy};
+use crate::proxy::{ATTEMPTS_BESIDE_MAX, Destination, Proxy};
 use crate::tcp::prepare;
 
 /// The ways to all destinations: directly, or through the upstream proxy.
@@ -21,14 +21,25 @@ pub(crate) struct Routes(Option<Arc<Proxy>>);
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     pub(crate) address: SocketAddrV4,
-    /// The name that the proxy is told; `None` for the address.
+    /// The name of the destination, if the rules allow it for the same reason; `None` if it is not known.
     name: Option<String>,
+    /// True if the proxy is told the name, which it resolves anew. Otherwise it is told the address that was judged.
+    is_told: bool,
     proxy: Option<Arc<Proxy>>,
 }
 
 impl Routes {
     pub(crate) fn new(proxy: Option<Proxy>) -> Self {
         Self(proxy.map(Arc::new))
+    }
+
+    /// Returns the number of attempts to connect at once, beside one for each flow.
+    pub(crate) const fn attempts_beside_max(&self) -> usize {
+        if self.0.is_some() {
+            ATTEMPTS_BESIDE_MAX
+        } else {
+            0
+        }
     }
 
     /// Returns the way to an address that was allowed for `reason`, and that the guest has resolved a name to. This host is
@@ -43,7 +54,9 @@ impl Routes {
         let name = proxy.as_ref().and_then(|_| resolved());
         Route {
             address,
-            name: name.filter(|name| may_be_told(name, policy, reason)),
+            name: name.filter(|name| is_allowed(name, policy, reason)),
+            // A name that no rule has may lead the proxy to an address that the rules deny.
+            is_told: matches!(reason, Reason::Rule(_)),
             proxy,
         }
     }
@@ -53,6 +66,7 @@ impl Routes {
         Route {
             address,
             name: name.filter(|name| of_host(name).is_some()),
+            is_told: false,
             proxy: self.proxy_to(address),
         }
     }
@@ -64,12 +78,16 @@ impl Routes {
 }
 
 impl Route {
-    /// Returns the way to a host that is known by its name: its TLS is ended.
+    /// Returns the way to a host that is known by its name: its TLS is ended, because a secret or a rule for requests names
+    /// it, and it has to prove the name.
     pub(crate) fn named(self, host: Option<String>) -> Self {
-        let host = host.filter(|host| of_host(host).is_some());
-        Self {
-            name: host.or(self.name),
-            ..self
+        match host.filter(|host| of_host(host).is_some()) {
+            Some(host) => Self {
+                name: Some(host),
+                is_told: true,
+                ..self
+            },
+            None => self,
         }
     }
 
@@ -81,7 +99,7 @@ impl Route {
     /// Connects to the destination.
     pub(crate) async fn dial(&self) -> io::Result<TcpStream> {
         if let Some(proxy) = self.proxy() {
-            let (name, address) = (self.name.as_deref(), self.address);
+            let (name, address) = (self.told(), self.address);
             // The room for an answer would be part of every flow, with a proxy or without.
             let connected = Box::pin(proxy.connect(Destination { name, address }));
             return Ok(connected.await?);
@@ -92,6 +110,11 @@ impl Route {
         Ok(stream)
     }
 
+    /// Returns the name that the proxy is told; `None` for the address.
+    fn told(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.is_told)
+    }
+
     fn proxy(&self) -> Option<&Proxy> {
         let proxy = self.proxy.as_deref()?;
         let is_exception = proxy.excepts(self.address, self.name.as_deref());
@@ -99,9 +122,9 @@ impl Route {
     }
 }
 
-/// Returns true if the proxy may resolve the name in place of the address: the rules allow the name for the same reason. A
-/// rule of addresses allows no other address, which a name of the guest's could lead to.
-fn may_be_told(name: &str, policy: &Policy, reason: Reason<'_>) -> bool {
+/// Returns true if the rules allow the name for the reason that they allow the address for. A rule of addresses allows no
+/// name of the guest's.
+fn is_allowed(name: &str, policy: &Policy, reason: Reason<'_>) -> bool {
     let Some(name) = of_host(name) else {
         return false;
     };

@@ -45,7 +45,7 @@ impl Settings {
         !self.secrets.is_empty() || !self.requests.is_empty()
     }
 
-    /// Returns true if the network reads the variables of the environment that name a proxy.
+    /// Returns true if the network takes the variables of the user that name a proxy.
     pub fn reads_proxy(&self) -> bool {
         self.upstream_proxy == Some(UpstreamProxy::Environment)
     }

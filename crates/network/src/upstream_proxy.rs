@@ -8,17 +8,6 @@ use crate::proxy::{ProxyUrl, parse_url};
 /// The word for the proxy of the environment.
 const ENVIRONMENT: &str = "env";
 
-/// The variables that name the proxies of a user, in the order in which they are looked for, and the destinations
-/// without a proxy.
-pub const PROXY_VARIABLES: [&str; 6] = [
-    "HTTPS_PROXY",
-    "https_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-    "NO_PROXY",
-    "no_proxy",
-];
-
 /// The proxy that a sandbox's connections go through. It holds no password: that is in the environment only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

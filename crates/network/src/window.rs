@@ -3,16 +3,17 @@ use std::time::{Duration, Instant};
 /// The span of a window. Equal events within it are one record.
 pub(crate) const SPAN: Duration = Duration::from_secs(1);
 
-/// A limit on the number of events within [`SPAN`].
+/// A limit on the number of events within a second.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub struct Window {
     max: u32,
     since: Instant,
     count: u32,
 }
 
 impl Window {
-    pub(crate) fn new(max: u32, now: Instant) -> Self {
+    /// Returns a limit of `max` events, whose first second begins now.
+    pub fn new(max: u32, now: Instant) -> Self {
         Self {
             max,
             since: now,
@@ -21,7 +22,7 @@ impl Window {
     }
 
     /// Counts an event. Returns false if there were too many.
-    pub(crate) fn admits(&mut self, now: Instant) -> bool {
+    pub fn admits(&mut self, now: Instant) -> bool {
         if now.saturating_duration_since(self.since) >= SPAN {
             (self.since, self.count) = (now, 0);
         }

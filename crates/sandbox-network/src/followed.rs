@@ -1,11 +1,12 @@
-use msb_agent_protocol::v1::ChangeNetworkRequest;
 use msb_runtime::network::{NetworkRules, Settings};
 use msb_runtime::{Sandbox, Spec};
 use tokio::task::spawn_blocking;
 
+use crate::announcement::{Announced, Announcement, request};
 use crate::{NetworkChange, NetworkPolicy, NetworkRulesError};
 
-/// The most times that newer rules are sent. Each time, another change has been kept meanwhile.
+/// The most times that newer rules are sent to a machine that an older msb has started. Each time, another change has been
+/// kept meanwhile.
 const ROUNDS_MAX: usize = 16;
 
 /// Returns the rules of a sandbox's network. Blocks.
@@ -29,60 +30,92 @@ pub async fn change(
     change: NetworkChange,
     closes: bool,
 ) -> Result<(Sandbox, NetworkPolicy), NetworkRulesError> {
-    let (sandbox, before, kept) = blocking(move || keep(sandbox, change)).await?;
-    if let Err(error) = follow(&sandbox, kept.clone(), closes).await {
-        let known = sandbox.clone();
-        let restored = blocking(move || restore(sandbox, &kept, before)).await;
+    let announcement = announcement(&sandbox, closes).await?;
+    let name = sandbox.spec.name.clone();
+    let changed = move |settings: &Settings| change.apply(&name, settings);
+    let (sandbox, kept) = blocking(move || keep(sandbox, announcement, changed)).await?;
+    let Kept {
+        before,
+        after,
+        announced,
+    } = kept;
+    if let Err(error) = followed(&sandbox, after.clone(), announced, closes).await {
         // The first error says more than one of this. A machine that is only late has the new rules on their way.
-        if let (NetworkRulesError::Machine(_), Ok(Some(newest))) = (&error, restored) {
-            let _ = follow(&known, newest, false).await;
-        }
+        let _ = restore(sandbox, after, before).await;
         return Err(error);
     }
     let policy = NetworkPolicy::new(sandbox.spec.network.as_ref());
     Ok((sandbox, policy))
 }
 
-/// Keeps changed rules with the sandbox. Returns it, the rules before, and the new ones.
+/// Rules that were kept with a sandbox.
+struct Kept {
+    before: NetworkRules,
+    after: NetworkRules,
+    /// The machine that waits to follow them; `None` if none does.
+    announced: Option<Announced>,
+}
+
+async fn announcement(sandbox: &Sandbox, closes: bool) -> Result<Announcement, NetworkRulesError> {
+    let looked = sandbox.clone();
+    let is_up = blocking(move || is_up(&looked)).await?;
+    Announcement::new(sandbox, is_up, closes).await
+}
+
+/// Announces rules to the machine that are made of the present settings, and keeps them with the sandbox. Nothing is kept
+/// that the machine refuses.
 fn keep(
     mut sandbox: Sandbox,
-    change: NetworkChange,
-) -> Result<(Sandbox, NetworkRules, NetworkRules), NetworkRulesError> {
-    let name = sandbox.spec.name.clone();
+    announcement: Announcement,
+    rules: impl FnOnce(&Settings) -> Result<NetworkRules, NetworkRulesError>,
+) -> Result<(Sandbox, Kept), NetworkRulesError> {
     let mut changed = Err(NetworkRulesError::NoNetwork {
-        sandbox: name.clone(),
+        sandbox: sandbox.spec.name.clone(),
     });
     sandbox.change_description(|spec| {
         if let Some(settings) = &mut spec.network {
-            changed = change.apply(&name, settings).map(|rules| {
+            changed = rules(settings).and_then(|after| {
+                let announced = announcement.make(&after)?;
                 let before = settings.rules();
-                settings.set_rules(rules.clone());
-                (before, rules)
+                settings.set_rules(after.clone());
+                Ok(Kept {
+                    before,
+                    after,
+                    announced,
+                })
             });
         }
         Ok(())
     })?;
-    let (before, after) = changed?;
-    Ok((sandbox, before, after))
+    Ok((sandbox, changed?))
 }
 
-/// Keeps the rules before again, unless others were kept meanwhile. Returns those that are kept now.
-fn restore(
-    mut sandbox: Sandbox,
-    kept: &NetworkRules,
+/// Keeps the rules before again, unless others were kept meanwhile, and has the machine follow those that are kept then.
+async fn restore(
+    sandbox: Sandbox,
+    kept: NetworkRules,
     before: NetworkRules,
-) -> Result<Option<NetworkRules>, NetworkRulesError> {
-    let mut newest = None;
-    sandbox.change_description(|spec| {
-        if let Some(settings) = &mut spec.network {
-            if settings.rules() == *kept {
-                settings.set_rules(before);
-            }
-            newest = Some(settings.rules());
-        }
-        Ok(())
-    })?;
-    Ok(newest)
+) -> Result<(), NetworkRulesError> {
+    let announcement = announcement(&sandbox, false).await?;
+    let restored = move |settings: &Settings| {
+        let newest = settings.rules();
+        Ok(if newest == kept { before } else { newest })
+    };
+    let (sandbox, kept) = blocking(move || keep(sandbox, announcement, restored)).await?;
+    followed(&sandbox, kept.after, kept.announced, false).await
+}
+
+/// Waits until the running machine follows the rules that are kept.
+async fn followed(
+    sandbox: &Sandbox,
+    kept: NetworkRules,
+    announced: Option<Announced>,
+    closes: bool,
+) -> Result<(), NetworkRulesError> {
+    match announced {
+        Some(announced) => announced.kept().await,
+        None => follow(sandbox, kept, closes).await,
+    }
 }
 
 /// Has the running machine follow the rules that are kept. Another process may keep others meanwhile, and the last ones
@@ -109,15 +142,6 @@ async fn follow(
         }
     }
     Ok(())
-}
-
-fn request(rules: &NetworkRules, closes: bool) -> ChangeNetworkRequest {
-    ChangeNetworkRequest {
-        mode: rules.reach.to_string(),
-        allow: rules.allow_texts(),
-        deny: rules.deny_texts(),
-        closes,
-    }
 }
 
 fn is_up(sandbox: &Sandbox) -> Result<bool, NetworkRulesError> {

@@ -1,18 +1,21 @@
 //! The rules of a sandbox's network, for its clients.
 //!
 //! ```text
-//! change ── sandbox.json: the rules that every later start follows
-//!        └── the supervisor ── the network process: new connections of the running machine
+//! change ┬─ the supervisor hears of the new rules
+//!        ├─ sandbox.json: the rules that every later start follows
+//!        └─ the supervisor ── the network process: new connections of the running machine
 //! ```
 //!
-//! A change is kept first, under the lock of the sandbox's description, and the running machine is then given what is
-//! kept. If it refuses that, the rules before are kept again. Of two changes at a time, both are kept, and the machine
+//! A change is announced to the running machine, kept under the lock of the sandbox's description, and then followed. If
+//! this process is killed between two of these steps, the supervisor follows the rules exactly if they were kept. If the
+//! machine does not follow them, the rules before are kept again. Of two changes at a time, both are kept, and the machine
 //! follows both in the end.
 //!
 //! **Errors.** [`NetworkRulesError`] names the sandbox and the rule.
 
 #![forbid(unsafe_code)]
 
+mod announcement;
 mod change;
 mod error;
 mod followed;

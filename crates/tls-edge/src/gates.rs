@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::limits::{ACTIVE_MAX, CONNECTIONS_MAX, HANDSHAKES_MAX, HTTP2_CONNECTIONS_MAX};
+use crate::limits::{
+    ACTIVE_MAX, CONNECTIONS_MAX, HANDSHAKES_MAX, HTTP2_CONNECTIONS_MAX, LARGE_CERTIFICATES_BYTES,
+};
 
 /// The bounds of an edge's connections.
 #[derive(Debug)]
@@ -17,6 +19,8 @@ pub(crate) struct Gates {
     pub(crate) http2: Semaphore,
     /// A permit for each connection that does its handshakes.
     pub(crate) handshakes: Semaphore,
+    /// A permit for each byte of certificates beyond those that every connection has memory for.
+    pub(crate) large_certificates: Semaphore,
 }
 
 impl Default for Gates {
@@ -26,6 +30,7 @@ impl Default for Gates {
             active: Arc::new(Semaphore::new(ACTIVE_MAX)),
             http2: Semaphore::new(HTTP2_CONNECTIONS_MAX),
             handshakes: Semaphore::new(HANDSHAKES_MAX),
+            large_certificates: Semaphore::new(LARGE_CERTIFICATES_BYTES),
         }
     }
 }

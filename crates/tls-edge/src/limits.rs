@@ -22,6 +22,9 @@ pub(crate) const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time that a connection in HTTP/1.1 may have its turn without a request, such as for a head of which only a part has
 /// arrived.
 pub(crate) const LULL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The time in which a connection that has changed its protocol, such as to WebSocket, may be without a byte. It is that of
+/// other connections (RFC 5382).
+pub(crate) const CHANGED_IDLE_TIMEOUT: Duration = Duration::from_secs(2 * 3600 + 4 * 60);
 /// The largest number of connections that speak HTTP/2, with up to [`STREAMS_MAX`] requests at once. These do not rest. The
 /// host is offered only HTTP/1.1 on a further one, which takes a tenth of the memory and is as fast.
 pub(crate) const HTTP2_CONNECTIONS_MAX: usize = 8;
@@ -32,8 +35,10 @@ pub(crate) const HANDSHAKES_MAX: usize = 32;
 pub(crate) const HELLO_MAX_BYTES: usize = 16 * KIB;
 /// The time that the guest may take for its hello. A client sends it as soon as it is connected.
 pub(crate) const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
-/// The largest sum of the certificates of a host, which its session keeps. A chain has 3 KiB to 7 KiB.
-pub(crate) const CERTIFICATES_MAX_BYTES: usize = 10 * KIB;
+/// The certificates of a host that its session keeps in the memory of its connection. A chain has 3 KiB to 7 KiB.
+pub(crate) const CERTIFICATES_BYTES: usize = 10 * KIB;
+/// The memory of all certificates beyond that. A chain of many names has 20 KiB and more, and rustls takes up to 64 KiB.
+pub(crate) const LARGE_CERTIFICATES_BYTES: usize = 512 * KIB;
 /// The largest number of bytes without a text that a session may hold while its connection rests: an incomplete message.
 /// A host sends a few tickets of 250 bytes.
 pub(crate) const UNREAD_MAX_BYTES: usize = 4 * KIB;
@@ -83,11 +88,12 @@ pub(crate) const COPY_BUFFER_BYTES: usize = 16 * KIB;
 pub const MEMORY_MAX_BYTES: usize = SECRETS_MAX * KNOWN_MAX_BYTES
     + (CONNECTIONS_MAX - ACTIVE_MAX - HTTP2_CONNECTIONS_MAX) * IDLE_BYTES
     + ACTIVE_MAX * CONNECTION_BYTES
-    + HTTP2_CONNECTIONS_MAX * HTTP2_BYTES;
+    + HTTP2_CONNECTIONS_MAX * HTTP2_BYTES
+    + LARGE_CERTIFICATES_BYTES;
 
 /// One connection that rests, is in a handshake, or has not sent its hello.
 const IDLE_BYTES: usize = max(
-    2 * IDLE_TLS_BYTES + CERTIFICATES_MAX_BYTES + 4 * KIB,
+    2 * IDLE_TLS_BYTES + CERTIFICATES_BYTES + 4 * KIB,
     HELLO_BYTES,
 );
 /// A session of TLS that holds no text: its keys, the buffer of the next read, and the bytes without a text. What is read

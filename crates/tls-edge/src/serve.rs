@@ -18,7 +18,7 @@ use crate::edge::Edge;
 use crate::event::{EdgeEvent, Events, logged_host};
 use crate::forward::Terms;
 use crate::hello::{self, Hello, Opening};
-use crate::limits::{CERTIFICATES_MAX_BYTES, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
+use crate::limits::{CERTIFICATES_BYTES, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
 use crate::raw::Raw;
 use crate::served::{Refused, Served};
 use crate::settings::Destination;
@@ -137,6 +137,7 @@ impl Edge {
         // A semaphore that is never closed gives its permit.
         let slot = self.gates.handshakes.acquire().await.ok();
         let host = self.prove(&destination.name, offer.clone(), socket).await;
+        let (host, _room) = self.with_room(host);
         if let Host::Unproved(reason) = &host {
             let reason = reason.clone();
             events.event(EdgeEvent::UpstreamCertificate { sni: sni(), reason });
@@ -195,11 +196,24 @@ impl Edge {
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
         match proved {
-            Ok(stream) if has_large_certificates(stream.get_ref().1) => {
-                Host::Unproved("its certificates are too large".to_owned())
-            }
             Ok(stream) => Host::Proved(Box::new(stream)),
             Err(error) => Host::Unproved(tls::reason_of(&error)),
+        }
+    }
+
+    /// Takes room for large certificates of a host, which its session keeps. A host without room is not used.
+    fn with_room(&self, host: Host) -> (Host, Option<SemaphorePermit<'_>>) {
+        let Host::Proved(stream) = &host else {
+            return (host, None);
+        };
+        let beyond = certificates_bytes(stream.get_ref().1).saturating_sub(CERTIFICATES_BYTES);
+        let beyond = u32::try_from(beyond).unwrap_or(u32::MAX);
+        match self.gates.large_certificates.try_acquire_many(beyond) {
+            Ok(room) => (host, Some(room)),
+            Err(_) => {
+                let reason = "its certificates are too large, beside those of other connections";
+                (Host::Unproved(reason.to_owned()), None)
+            }
         }
     }
 
@@ -232,14 +246,13 @@ fn offer(offered: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Refused> {
     Ok(served)
 }
 
-/// Returns true if the certificates of a host are longer than a connection that rests may keep.
-fn has_large_certificates(state: &CommonState) -> bool {
+/// Returns the length of all certificates of a host.
+fn certificates_bytes(state: &CommonState) -> usize {
     let certificates = state.peer_certificates().unwrap_or_default();
-    let bytes: usize = certificates
+    certificates
         .iter()
         .map(|certificate| certificate.len())
-        .sum();
-    bytes > CERTIFICATES_MAX_BYTES
+        .sum()
 }
 
 fn is_http2(protocol: &[u8]) -> bool {

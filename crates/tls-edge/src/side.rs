@@ -19,6 +19,8 @@ pub(crate) struct Side<S> {
     stream: S,
     /// Bytes that were read from the stream and belong to the next message.
     ahead: Bytes,
+    /// True until a byte of the next message was read, if line breaks before it are left out.
+    skips_breaks: bool,
     state: Arc<SideState>,
 }
 
@@ -61,8 +63,38 @@ impl<S: Rest> Side<S> {
         Self {
             stream,
             ahead,
+            skips_breaks: false,
             state: Arc::default(),
         }
+    }
+
+    /// Leaves line breaks before the next message out, which older clients send after a request (RFC 9112, section 2.2):
+    /// they are no part of it that would be waited for.
+    pub(crate) fn skipping_breaks(self) -> Self {
+        Self {
+            skips_breaks: true,
+            ..self
+        }
+    }
+
+    /// Passes on what was read behind the first `before` bytes of a buffer.
+    fn pass(
+        &mut self,
+        buffer: &mut ReadBuf<'_>,
+        before: usize,
+        context: &Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.skips_breaks {
+            remove_breaks(buffer, before);
+            if buffer.filled().len() == before {
+                // More may be there already. Others have their turn before it is read.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            self.skips_breaks = false;
+        }
+        self.state.has_read.store(true, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
     }
 
     /// Returns the state of the side.
@@ -83,6 +115,16 @@ impl<S: Rest> Side<S> {
     }
 }
 
+/// Removes the line breaks that follow the first `before` bytes of a buffer.
+fn remove_breaks(buffer: &mut ReadBuf<'_>, before: usize) {
+    let (_, new) = buffer.filled_mut().split_at_mut(before);
+    let is_break = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+    let breaks = new.iter().take_while(is_break).count();
+    new.copy_within(breaks.., 0);
+    let left = new.len().saturating_sub(breaks);
+    buffer.set_filled(before + left);
+}
+
 impl<S: Rest> AsyncRead for Side<S> {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -90,21 +132,20 @@ impl<S: Rest> AsyncRead for Side<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        let before = buffer.filled().len();
         if !this.ahead.is_empty() {
             let read = this.ahead.len().min(buffer.remaining());
             buffer.put_slice(&this.ahead.split_to(read));
             this.state.waits.store(false, Ordering::Relaxed);
-            this.state.has_read.store(true, Ordering::Relaxed);
-            return Poll::Ready(Ok(()));
+            return this.pass(buffer, before, context);
         }
-        let before = buffer.filled().len();
         let polled = Pin::new(&mut this.stream).poll_read(context, buffer);
         let waits = polled.is_pending() && *this.stream.unread() <= UNREAD_MAX_BYTES;
         this.state.waits.store(waits, Ordering::Relaxed);
         ready!(polled)?;
         if buffer.filled().len() > before {
             *this.stream.unread() = 0;
-            this.state.has_read.store(true, Ordering::Relaxed);
+            return this.pass(buffer, before, context);
         }
         Poll::Ready(Ok(()))
     }

@@ -9,7 +9,7 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::NoServerSessionStorage;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{AlertDescription, CertificateError, ClientConfig, ServerConfig};
+use rustls::{AlertDescription, CertificateError, ClientConfig, InvalidMessage, ServerConfig};
 
 use crate::roots::Roots;
 
@@ -59,8 +59,13 @@ pub(crate) fn reason_of(error: &io::Error) -> String {
             _ => error.to_string(),
         };
     };
-    let rustls::Error::InvalidCertificate(problem) = cause else {
-        return cause.to_string();
+    let problem = match cause {
+        rustls::Error::InvalidCertificate(problem) => problem,
+        // No other message of a handshake is as long.
+        rustls::Error::InvalidMessage(
+            InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
+        ) => return "its certificates are too large".to_owned(),
+        _ => return cause.to_string(),
     };
     match problem {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

@@ -85,6 +85,7 @@ where
             Some(host) => Some(Client::begin(host, exchange).await?),
             None => None,
         };
+        let guest = guest.skipping_breaks();
         let state = guest.state();
         let server = server::Builder::new()
             .preserve_header_case(true)

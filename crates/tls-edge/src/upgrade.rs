@@ -3,13 +3,14 @@
 //! Nothing is placed in it. The host's side is searched for values.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::{Instant, sleep_until};
 
-use crate::limits::COPY_BUFFER_BYTES;
+use crate::limits::{CHANGED_IDLE_TIMEOUT, COPY_BUFFER_BYTES};
 use crate::record::Record;
 use crate::watch::{LiveScan, Watch};
 
@@ -64,7 +65,7 @@ impl Changed {
     ///
     /// # Errors
     ///
-    /// Fails if a side fails, or if the host's side holds a value.
+    /// Fails if a side fails, if the host's side holds a value, or if no byte passes for too long.
     pub(crate) async fn copy(
         self,
         guest: impl AsyncRead + AsyncWrite + Unpin,
@@ -73,7 +74,9 @@ impl Changed {
         let Self { watch, record } = self;
         let (guest_reader, guest_writer) = tokio::io::split(guest);
         let (host_reader, host_writer) = tokio::io::split(host);
+        let activity = Activity::default();
         let to_host = copy(guest_reader, host_writer, None, |bytes| {
+            activity.note();
             record.add_sent(bytes);
         });
         let search = watch.map(|watch| Search {
@@ -81,10 +84,43 @@ impl Changed {
             record: &record,
         });
         let to_guest = copy(host_reader, guest_writer, search, |bytes| {
+            activity.note();
             record.add_received(bytes);
         });
-        tokio::try_join!(to_host, to_guest)?;
-        Ok(())
+        tokio::select! {
+            copied = async { tokio::try_join!(to_host, to_guest) } => copied.map(drop),
+            () = activity.ceased() => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// The time of the last byte in either direction.
+struct Activity(Mutex<Instant>);
+
+impl Default for Activity {
+    fn default() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+}
+
+impl Activity {
+    fn note(&self) {
+        *self.last() = Instant::now();
+    }
+
+    /// Waits until no byte has passed for too long.
+    async fn ceased(&self) {
+        loop {
+            let end = *self.last() + CHANGED_IDLE_TIMEOUT;
+            if end <= Instant::now() {
+                return;
+            }
+            sleep_until(end).await;
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Instant> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

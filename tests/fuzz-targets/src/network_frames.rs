@@ -9,7 +9,7 @@ use std::thread;
 
 use msb_network::{
     DefaultPolicy, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, MTU_BYTES, Network, NetworkReport,
-    READY, Settings,
+    ProxyVariables, READY, Settings,
 };
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -46,7 +46,7 @@ pub fn run(bytes: &[u8]) {
     let (guest_end, network_end) = UnixStream::pair().expect("a socket");
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let reports = File::from(OwnedFd::from(writer));
-    let network = Network::bind(&settings(), None).expect("a network");
+    let network = Network::bind(&settings(), None, &ProxyVariables::default()).expect("a network");
     let received = thread::scope(|scope| {
         let guest = scope.spawn(|| play(guest_end, &stream));
         let served = network.serve(network_end, reports);

@@ -8,10 +8,11 @@ use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
     AnswerQuestionReply, AnswerQuestionRequest, ChangeNetworkReply, ChangeNetworkRequest,
     ChangeRuleReply, ChangeRuleRequest, CutDiskReply, CutDiskRequest, DiskErrorsReply,
-    DiskErrorsRequest, Exec, ExecEvent, ExecInput, HelloReply, HelloRequest, OwnEvent, OwnInput,
-    Owned, PauseReply, PauseRequest, ReplaceMergedReply, ReplaceMergedRequest, RollBackInput,
-    ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, StartJobReply, UnpauseReply,
-    UnpauseRequest, WatchQuestionsRequest, own_event, own_input, roll_back_input,
+    DiskErrorsRequest, Exec, ExecEvent, ExecInput, HelloReply, HelloRequest, KeepNetworkInput,
+    OwnEvent, OwnInput, Owned, PauseReply, PauseRequest, ReplaceMergedReply, ReplaceMergedRequest,
+    RollBackInput, ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, StartJobReply,
+    UnpauseReply, UnpauseRequest, WatchQuestionsRequest, keep_network_input, own_event, own_input,
+    roll_back_input,
 };
 use msb_agent_protocol::{Passage, Proxy, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -20,6 +21,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::Supervisor;
 use super::call_timeout::{ANSWER_TIMEOUT, Answers, COMMAND_TIMEOUT, answered, answers, silence};
 use super::main_command::MainCommand;
+use super::network_link::KeepEvents;
 
 impl Supervisor {
     /// Waits until the guest takes calls: it refuses them while it is rolled back. If that fails, the
@@ -245,6 +247,20 @@ impl SupervisorCalls for Supervisor {
     ) -> Result<Response<ChangeNetworkReply>, Status> {
         self.network.change_rules(&request.into_inner()).await?;
         Ok(Response::new(ChangeNetworkReply {}))
+    }
+
+    type KeepNetworkStream = KeepEvents;
+
+    async fn keep_network(
+        &self,
+        request: Request<Streaming<KeepNetworkInput>>,
+    ) -> Result<Response<Self::KeepNetworkStream>, Status> {
+        let mut inputs = request.into_inner();
+        let first_input = inputs.message().await?.and_then(|input| input.input);
+        let Some(keep_network_input::Input::Rules(rules)) = first_input else {
+            return Err(Status::invalid_argument("the first input has no rules"));
+        };
+        self.network.keep_rules(&rules, inputs).map(Response::new)
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) async fn keep(
 ) -> io::Result<Infallible> {
     let questions = Questions::new(&files.asks());
     let shares = ShareLinks::open(watched.shares, &questions)?;
-    let network = NetworkLink::open(watched.network, &questions)?;
+    let network = NetworkLink::open(watched.network, &questions, files.spec())?;
     let owners = Owners::default();
     let starting_client = match config.owner {
         Some(awaited) => {

@@ -2,10 +2,12 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use super::Proxy;
+use super::addresses::Addresses;
 use super::credentials::Credentials;
 use super::exceptions::Exceptions;
 use super::url::{ProxyUrl, parse_url};
-use crate::upstream_proxy::{PROXY_VARIABLES, UpstreamProxy};
+use crate::proxy_variables::{PROXY_VARIABLES, ProxyVariables};
+use crate::upstream_proxy::UpstreamProxy;
 
 /// The number of a proxy's addresses that are tried.
 const ADDRESSES_MAX: usize = 8;
@@ -39,29 +41,31 @@ pub enum UpstreamProxyError {
 type OfEnvironment = (ProxyUrl, Option<Credentials>, Exceptions);
 
 impl Proxy {
-    /// Finds the proxy and its addresses. `None` if it is that of the environment, which names none.
-    pub(crate) fn find(proxy: &UpstreamProxy) -> Result<Option<Self>, UpstreamProxyError> {
+    /// Finds the proxy and its addresses. `None` if it is that of the user's variables, which name none.
+    pub(crate) fn find(
+        proxy: &UpstreamProxy,
+        variables: &ProxyVariables,
+    ) -> Result<Option<Self>, UpstreamProxyError> {
         let found = match proxy {
             UpstreamProxy::At(url) => Some((url.clone(), None, Exceptions::default())),
-            UpstreamProxy::Environment => of_environment(|name| std::env::var(name).ok())?,
+            UpstreamProxy::Environment => of_environment(variables)?,
         };
         let Some((url, credentials, exceptions)) = found else {
             return Ok(None);
         };
         Ok(Some(Self {
             protocol: url.protocol,
-            addresses: resolve(&url)?,
+            addresses: Addresses::new(resolve(&url)?),
             credentials,
             exceptions,
         }))
     }
 }
 
-fn of_environment(
-    variable: impl Fn(&str) -> Option<String>,
-) -> Result<Option<OfEnvironment>, UpstreamProxyError> {
+fn of_environment(variables: &ProxyVariables) -> Result<Option<OfEnvironment>, UpstreamProxyError> {
     let filled = |name: &&'static str| {
-        let value = variable(name).filter(|value| !value.trim().is_empty());
+        let value = variables.get(name);
+        let value = value.filter(|value| !value.trim().is_empty());
         value.map(|value| (*name, value))
     };
     let Some((name, value)) = PROXY_VARIABLES.iter().take(PROXIES).find_map(filled) else {
@@ -70,7 +74,7 @@ fn of_environment(
     let (url, credentials) =
         parse_url(value.trim()).ok_or(UpstreamProxyError::Variable { variable: name })?;
     let exceptions = PROXY_VARIABLES.iter().skip(PROXIES).find_map(filled);
-    let exceptions = exceptions.map(|(_, list)| Exceptions::parse(&list));
+    let exceptions = exceptions.map(|(_, list)| Exceptions::parse(list));
     Ok(Some((url, credentials, exceptions.unwrap_or_default())))
 }
 
@@ -92,10 +96,10 @@ mod tests {
     use super::*;
 
     fn of(variables: &[(&str, &str)]) -> Result<Option<OfEnvironment>, UpstreamProxyError> {
-        of_environment(|name| {
+        of_environment(&ProxyVariables::of(|name| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
-        })
+        }))
     }
 
     #[test]

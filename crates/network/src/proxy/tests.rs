@@ -1,4 +1,4 @@
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -18,7 +18,7 @@ const NAME: &[u8] = b"\x05\x01\x00\x03\x08api.test\x01\xbb";
 fn proxy(protocol: ProxyProtocol, address: SocketAddr, user: Option<&str>) -> Proxy {
     Proxy {
         protocol,
-        addresses: vec![address],
+        addresses: Addresses::new(vec![address]),
         credentials: user.and_then(Credentials::parse),
         exceptions: Exceptions::default(),
     }

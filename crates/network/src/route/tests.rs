@@ -2,7 +2,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use super::*;
-use crate::{DefaultPolicy, Settings, UpstreamProxy};
+use crate::{DefaultPolicy, ProxyVariables, Settings, UpstreamProxy};
 
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 101, 1);
 
@@ -18,11 +18,16 @@ fn settings(reach: DefaultPolicy, allow: &[&str], deny: &[&str]) -> Settings {
 
 fn routes() -> Routes {
     let proxy: UpstreamProxy = "socks5h://127.0.0.1:1080".parse().unwrap();
-    Routes::new(Proxy::find(&proxy).unwrap())
+    Routes::new(Proxy::find(&proxy, &ProxyVariables::default()).unwrap())
 }
 
 /// Returns the name that a proxy is told of a connection to port 443, if that is allowed.
 fn told(settings: &Settings, resolved: &str) -> Option<Option<String>> {
+    route(settings, resolved).map(|route| route.told().map(str::to_owned))
+}
+
+/// Returns the way of a connection to port 443, if that is allowed.
+fn route(settings: &Settings, resolved: &str) -> Option<Route> {
     let policy = Policy::new(settings);
     if let Some(name) = DomainName::parse(resolved)
         && policy.decide_name(&name).is_allowed()
@@ -35,17 +40,21 @@ fn told(settings: &Settings, resolved: &str) -> Option<Option<String>> {
         let by = (&policy, decision.reason);
         let route = routes().to(address, by, || Some(resolved.to_owned()));
         assert!(route.is_proxied());
-        route.name
+        route
     })
 }
 
 #[test]
-fn a_proxy_is_told_names_that_the_rules_allow() {
+fn a_proxy_is_told_names_that_rules_have() {
     let outbound = |allow: &[&str]| settings(DefaultPolicy::Outbound, allow, &["no.test"]);
     let listed = |allow: &[&str]| settings(DefaultPolicy::Listed, allow, &[]);
     let name = |name: &str| Some(Some(name.to_owned()));
-    assert_eq!(told(&outbound(&[]), "a.test"), name("a.test"));
+    assert_eq!(told(&outbound(&["a.test"]), "a.test"), name("a.test"));
     assert_eq!(told(&listed(&["*.test:443"]), "a.test"), name("a.test"));
+    // No rule has the name, which the proxy might resolve to a private address. Exceptions are of names all the same.
+    assert_eq!(told(&outbound(&[]), "a.test"), Some(None));
+    let unnamed = route(&outbound(&[]), "a.test").unwrap();
+    assert_eq!(unnamed.name.as_deref(), Some("a.test"));
     // The guest cannot have resolved it, and the rules still decide.
     assert_eq!(told(&outbound(&[]), "no.test"), Some(None));
     assert_eq!(told(&listed(&["b.test"]), "a.test"), None);
@@ -57,21 +66,25 @@ fn a_proxy_is_told_names_that_the_rules_allow() {
 }
 
 #[test]
-fn a_proxy_is_told_names_that_the_user_has_allowed() {
+fn a_proxy_is_told_the_address_that_the_user_was_asked_about() {
     let address = SocketAddrV4::new(ADDRESS, 443);
     let policy = Policy::new(&settings(DefaultPolicy::Listed, &[], &["*.no.test"]));
     for name in ["a.test", "a.no.test"] {
         policy.allow_once(&DomainName::parse(name).unwrap());
     }
     let by = (&policy, Reason::Asked);
-    let told = |name: &str| routes().to(address, by, || Some(name.to_owned())).name;
-    assert_eq!(told("a.test").as_deref(), Some("a.test"));
-    // Another name of the guest's may lead to an address that the answer was not about.
-    assert_eq!(told("b.test"), None);
-    assert_eq!(told("a.no.test"), None);
-    let asked = |name: &str| routes().asked(address, Some(name.to_owned())).name;
-    assert_eq!(asked("b.test").as_deref(), Some("b.test"));
-    assert_eq!(asked("b.test\r\n"), None);
+    let to = |name: &str| routes().to(address, by, || Some(name.to_owned()));
+    for name in ["a.test", "b.test", "a.no.test"] {
+        assert_eq!(to(name).told(), None, "{name}");
+    }
+    // An exception is one of a name that was allowed.
+    assert_eq!(to("a.test").name.as_deref(), Some("a.test"));
+    assert_eq!(to("b.test").name, None);
+    assert_eq!(to("a.no.test").name, None);
+    let asked = |name: &str| routes().asked(address, Some(name.to_owned()));
+    assert_eq!(asked("b.test").told(), None);
+    assert_eq!(asked("b.test").name.as_deref(), Some("b.test"));
+    assert_eq!(asked("b.test\r\n").name, None);
     let loopback = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 443);
     assert!(!routes().asked(loopback, None).is_proxied());
 }
@@ -90,7 +103,7 @@ fn this_host_and_exceptions_are_reached_directly() {
     let named = routes()
         .to(address, by, || None)
         .named(Some("a.test".to_owned()));
-    assert_eq!(named.name.as_deref(), Some("a.test"));
+    assert_eq!(named.told(), Some("a.test"));
     let kept = named.named(Some("a\r\nb".to_owned()));
-    assert_eq!(kept.name.as_deref(), Some("a.test"));
+    assert_eq!(kept.told(), Some("a.test"));
 }

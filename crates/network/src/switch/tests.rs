@@ -27,7 +27,7 @@ async fn answers_that_nobody_reads_do_not_gather() {
     let gate = Gate::new(Policy::new(&settings), Asks::new(None));
     let ways = Ways {
         edge: None,
-        hellos: Hellos::new(&settings),
+        hellos: Hellos::new(NetworkLogDetail::Http, gate.clone()),
         routes: Routes::default(),
     };
     let null = File::options().write(true).open("/dev/null").unwrap();

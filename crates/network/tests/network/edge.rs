@@ -4,7 +4,8 @@ use std::net::Shutdown;
 use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 use msb_network::{
-    EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, Network, ServeError, Settings, Verdict,
+    EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, Network, ProxyVariables, ServeError, Settings,
+    Verdict,
 };
 use msb_secrets::{ControlAnswer, ControlClient, ControlRequest, Secret, SecretName, SecretValue};
 
@@ -182,7 +183,7 @@ fn a_network_without_an_edge_takes_no_secret() {
         secrets: vec![Secret::new("KEY".parse().unwrap(), to)],
         ..Settings::default()
     };
-    let error = Network::bind(&settings, None).unwrap_err();
+    let error = Network::bind(&settings, None, &ProxyVariables::default()).unwrap_err();
     assert!(matches!(error, ServeError::NoEdge), "{error}");
 }
 

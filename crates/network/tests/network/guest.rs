@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use msb_network::{
     EdgeParts, GATEWAY_ADDRESS, GUEST_ADDRESS, GUEST_MAC, Network, NetworkEvent, NetworkReport,
-    Publish, READY, ServeError, Settings,
+    ProxyVariables, Publish, READY, ServeError, Settings,
 };
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::phy::{ChecksumCapabilities, Device, DeviceCapabilities, Medium, RxToken, TxToken};
@@ -39,14 +39,14 @@ impl Host {
 
     /// Starts a network with what its settings need to end TLS.
     pub(crate) fn with_edge(settings: Settings, edge: Option<EdgeParts>) -> Self {
-        Self::of(Network::bind(&settings, edge).unwrap())
+        Self::of(Network::bind(&settings, edge, &ProxyVariables::default()).unwrap())
     }
 
     /// Starts a network with a supervisor. Returns the supervisor's end of their connection, too.
     pub(crate) fn supervised(settings: Settings) -> (Self, UnixStream) {
         let (supervisor, process) = UnixStream::pair().unwrap();
         supervisor.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let network = Network::bind(&settings, None).unwrap();
+        let network = Network::bind(&settings, None, &ProxyVariables::default()).unwrap();
         (Self::of(network.with_supervisor(process)), supervisor)
     }
 

@@ -19,7 +19,13 @@ const ESTABLISHED: &str = "HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Returns a network behind a proxy, in which every name has the public address.
 fn behind(proxy: &HttpProxy, log: NetworkLogDetail) -> Host {
+    allowing(&[], proxy, log)
+}
+
+/// Returns the same with rules that allow.
+fn allowing(rules: &[&str], proxy: &HttpProxy, log: NetworkLogDetail) -> Host {
     let mut settings = Settings {
+        allow: rules.iter().map(|rule| rule.parse().unwrap()).collect(),
         upstream_proxy: Some(proxy.url.clone()),
         log,
         ..Settings::default()
@@ -50,9 +56,18 @@ fn send(host: &mut Host, port: u16, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_connection_goes_through_the_proxy_by_its_name() {
+fn a_connection_goes_through_the_proxy_by_the_address_unless_a_rule_has_its_name() {
     let proxy = HttpProxy::new(ESTABLISHED, echo_at_the_end);
     let mut host = behind(&proxy, NetworkLogDetail::Http);
+    ask(&mut host, "api.test.", RecordType::A);
+    assert_eq!(send(&mut host, 8080, b"data"), b"data");
+    let head = proxy.heads.recv_timeout(TIMEOUT).unwrap();
+    assert!(
+        head.starts_with("CONNECT 198.51.101.1:8080 HTTP/1.1\r\n"),
+        "{head}"
+    );
+    host.end();
+    let mut host = allowing(&["*.test"], &proxy, NetworkLogDetail::Http);
     ask(&mut host, "api.test.", RecordType::A);
     assert_eq!(send(&mut host, 8080, b"data"), b"data");
     let head = proxy.heads.recv_timeout(TIMEOUT).unwrap();

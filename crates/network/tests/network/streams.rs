@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use msb_network::{GATEWAY_ADDRESS, Settings};
+use msb_network::{GATEWAY_ADDRESS, Network, ProxyVariables, Settings};
 use smoltcp::socket::tcp::State;
 
 use crate::guest::{Guest, Host, TIMEOUT, allowing};
@@ -182,7 +182,8 @@ fn a_published_port_that_is_taken_is_named() {
         publish: vec![format!("{}:80", at.port()).parse().unwrap()],
         ..Settings::default()
     };
-    let error = msb_network::Network::bind(&settings, None).unwrap_err();
+    let variables = ProxyVariables::default();
+    let error = Network::bind(&settings, None, &variables).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(
         source.contains(&format!("127.0.0.1:{}", at.port())),

@@ -14,7 +14,7 @@ use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
 use msb_machine_records::{Timeline, untrusted_file};
-use msb_network::{PROXY_VARIABLES, Settings, check_published};
+use msb_network::{ProxyVariables, Settings, check_published};
 use msb_sandbox_model::AGENT_VARIABLE;
 use rustix::fs::{FallocateFlags, fallocate};
 use tokio::net::UnixStream;
@@ -136,6 +136,8 @@ impl Sandbox {
         let listener = self
             .prepare(&launch_spec)
             .map_err(io_error("prepare the sandbox"))?;
+        self.send_proxy()
+            .map_err(io_error("send the variables of the upstream proxy"))?;
         let owner = options.owner.map(|owner| self.starting_owner(owner));
         let owner = owner.transpose().map_err(io_error("own the sandbox"))?;
         let process = self
@@ -194,7 +196,7 @@ impl Sandbox {
     /// Prepares the ownership of a machine that does not run yet. The connection waits in the
     /// socket's queue, and the supervisor accepts it first.
     fn starting_owner(&self, options: OwnOptions) -> io::Result<StartingOwner> {
-        // Nothing else comes first: the supervisor takes the first connection for this one.
+        // Nothing but the variables of a proxy comes first: the supervisor takes the first connection for this one.
         let stream = socket::connect_now(&self.files.socket())?;
         stream.set_nonblocking(true)?;
         let lock = OwnerLock::take(&self.files)?;
@@ -262,8 +264,18 @@ impl Sandbox {
         socket::bind(&self.files.socket())
     }
 
+    /// Sends the variables that name the user's proxy, if the network goes through it. They wait in the socket's queue, and
+    /// the VMM process passes this first connection on: nothing of it gets into its environment or memory.
+    fn send_proxy(&self) -> io::Result<()> {
+        let network = self.spec.network.as_ref();
+        if !network.is_some_and(Settings::reads_proxy) {
+            return Ok(());
+        }
+        ProxyVariables::of_environment().send(socket::connect_now(&self.files.socket())?)
+    }
+
     /// Starts the VMM process with an empty environment, but for the names of the host's certificate authorities
-    /// if the sandbox's network verifies certificates, of its proxy, and that of a forwarded SSH agent.
+    /// if the sandbox's network verifies certificates, and that of a forwarded SSH agent.
     /// The listener is its standard input and the lock its standard output, so that both live
     /// exactly as long as the machine's processes.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
@@ -283,14 +295,11 @@ impl Sandbox {
             .spawn()
     }
 
-    /// Returns the variables that name the host's certificate authorities, if the network verifies certificates, and its
-    /// proxy, if the network uses that.
+    /// Returns the variables that name the host's certificate authorities, if the network verifies certificates.
     fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let network = self.spec.network.as_ref();
         let verifies = network.is_some_and(Settings::ends_tls);
-        let is_proxied = network.is_some_and(Settings::reads_proxy);
-        let proxies = PROXY_VARIABLES.into_iter().filter(move |_| is_proxied);
-        let names = ROOTS.into_iter().filter(move |_| verifies).chain(proxies);
+        let names = ROOTS.into_iter().filter(move |_| verifies);
         names.filter_map(|name| Some((name, std::env::var_os(name)?)))
     }
 

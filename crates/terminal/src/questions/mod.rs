@@ -34,7 +34,19 @@ pub fn asked(question: &Question) -> String {
     if !question.reason.is_empty() {
         line.push_str(&format!(": {}", printable(&question.reason)));
     }
+    if question.kind == "network" {
+        line.push_str(reach(&question.subject));
+    }
     line
+}
+
+/// Returns the ports and protocols that the answer to a question about a destination holds for.
+fn reach(subject: &str) -> &'static str {
+    if subject.contains(':') {
+        ", over TCP and UDP"
+    } else {
+        " at any port, over TCP and UDP"
+    }
 }
 
 /// Returns the text of an event of the journal, on one line. What msb says comes before the guest's own words.
@@ -107,6 +119,17 @@ mod tests {
             assert_eq!(text, format!("3 {expected} ({words})"));
         }
         assert_eq!(recorded(&Event::Asked(question)), format!("3 {words}"));
+    }
+
+    #[test]
+    fn a_question_about_a_destination_says_its_ports_and_protocols() {
+        for (subject, expected) in [
+            ("a.test", " at any port, over TCP and UDP"),
+            ("a.test:443", ", over TCP and UDP"),
+            ("10.0.0.5:5432", ", over TCP and UDP"),
+        ] {
+            assert_eq!(reach(subject), expected, "{subject}");
+        }
     }
 
     #[test]

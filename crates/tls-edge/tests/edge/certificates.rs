@@ -130,16 +130,50 @@ async fn wait_for(lab: &Lab, event: &EdgeEvent) {
     .await;
 }
 
-#[tokio::test]
-async fn a_host_with_large_certificates_is_not_used() {
-    let authority = HostAuthority::new();
-    let others = (0..600).map(|number| format!("host-{number}.of-many.example.net"));
+/// Returns the configuration of a host whose certificate has this many names of 32 bytes.
+fn of_many_names(authority: &HostAuthority, count: usize) -> Arc<ServerConfig> {
+    let others = (0..count).map(|number| format!("host-{number:04}.of-many.example.net"));
     let others: Vec<_> = others.collect();
     let mut names = vec![HOST];
     names.extend(others.iter().map(String::as_str));
-    let config = authority.config(&names, &["http/1.1"]);
-    let upstream = unproved(&authority, config, "certificates are too large").await;
-    assert_eq!(upstream.handshakes(), 2);
+    authority.config(&names, &["http/1.1"])
+}
+
+#[tokio::test]
+async fn a_host_with_certificates_of_more_than_64_kib_is_not_used() {
+    let authority = HostAuthority::new();
+    let config = of_many_names(&authority, 2_500);
+    unproved(&authority, config, "certificates are too large").await;
+}
+
+#[tokio::test]
+async fn a_host_with_large_certificates_is_used_while_there_is_room_for_them() {
+    let authority = HostAuthority::new();
+    // 54 KiB, of which a connection has memory for 10 KiB.
+    let upstream = Upstream::http(of_many_names(&authority, 1_650), ok()).await;
+    let lab = Lab::with(upstream, &authority, &format!("K@{HOST}"), &[]);
+    let mut guests = Vec::new();
+    let refused = loop {
+        let guest = lab.http1().await;
+        match status(&guest, &lab).await {
+            200 => guests.push(guest),
+            502 => break guest,
+            other => panic!("{other}"),
+        }
+        assert!(guests.len() < 30, "they have no end");
+    };
+    assert!(guests.len() > 5, "{}", guests.len());
+    refused.close().await;
+    guests.swap_remove(0).close().await;
+    assert_eq!(status(&lab.http1().await, &lab).await, 200);
+}
+
+/// Returns the status of an answer, which is read to its end.
+async fn status(guest: &Guest, lab: &Lab) -> u16 {
+    let answer = guest.get_with("/", lab).await.unwrap();
+    let status = answer.status().as_u16();
+    guest::text(answer).await;
+    status
 }
 
 /// Returns the answer of an upstream that sends these bytes and closes without the end of TLS.

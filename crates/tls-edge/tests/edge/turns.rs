@@ -117,6 +117,25 @@ fn get_held(guest: &Rc<Guest>) -> JoinHandle<String> {
 }
 
 #[tokio::test]
+async fn line_breaks_before_a_request_hold_no_turn() {
+    let (lab, _told) = lab().await;
+    let mut tls = lab.tls(&["http/1.1"]).await.unwrap();
+    for text in [
+        format!("\r\n\n\r\n{}", request("/")),
+        format!("{}\r\n", request("/")),
+        "\r\n".to_owned() + &request("/"),
+    ] {
+        send(&mut tls, &text).await;
+        read_answers(&mut tls, 1).await;
+    }
+    send(&mut tls, "\r\n").await;
+    // It would be closed if it had its turn and no request.
+    pass(LULL).await;
+    send(&mut tls, &request("/")).await;
+    read_answers(&mut tls, 1).await;
+}
+
+#[tokio::test]
 async fn a_thousand_connections_make_requests_in_turn() {
     raise_open_files();
     LocalSet::new().run_until(take_turns()).await;

@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -20,6 +21,9 @@ const ASKING: &str = "checks-network-asks";
 const GATEWAY: &str = "192.0.0.1";
 /// An address of a private network, where nothing answers.
 const PRIVATE: &str = "10.255.255.1:5432";
+
+/// Longer than a machine takes to notice that a client is gone.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Keeps a connection to ADDRESS PORT open, and prints its begin and its end.
 const HOLD: &str = r#"
@@ -77,6 +81,7 @@ pub(super) fn changed(env: &TestEnv) -> Result<()> {
     finish(held, &[])?;
     output(env, &["network", "allow", NAME, &rule])?;
     refused(env)?;
+    killed(env, port, &rule)?;
     kept(env, port)?;
     logged(env, &rule)?;
     output(env, &["rm", "-f", FORK, NAME]).map(drop)
@@ -102,6 +107,36 @@ fn refused(env: &TestEnv) -> Result<()> {
     let after = output(env, &["network", "show", NAME])?;
     ensure!(before == after, "{before}\n{after}");
     Ok(())
+}
+
+/// Checks that the machine follows the rules that are kept, whenever the command is killed that changes them. The rule is
+/// kept at the begin and at the end.
+fn killed(env: &TestEnv, port: u16, rule: &str) -> Result<()> {
+    for (verb, after_ms) in [0, 5, 10, 15, 20, 30, 45]
+        .into_iter()
+        .flat_map(|ms| [("deny", ms), ("allow", ms)])
+    {
+        let mut changing = spawn(env.msb().args(["network", verb, NAME, rule]))?;
+        thread::sleep(Duration::from_millis(after_ms));
+        changing.kill()?;
+        changing.wait()?;
+        let policy = output(env, &["network", "show", "--format", "json", NAME])?;
+        let policy: Value = serde_json::from_str(&policy)?;
+        let allowed = policy["allow"].as_array().context("no rules")?;
+        let expected = if allowed.iter().any(|kept| kept == rule) {
+            "HELLO"
+        } else {
+            "EHOSTUNREACH"
+        };
+        let deadline = Instant::now() + TIMEOUT;
+        while reach(env, NAME, port)? != expected {
+            ensure!(
+                Instant::now() < deadline,
+                "{verb} killed after {after_ms} ms: not {expected}"
+            );
+        }
+    }
+    output(env, &["network", "allow", NAME, rule]).map(drop)
 }
 
 /// Checks that a rollback, a restart and a fork leave the rules as they are.

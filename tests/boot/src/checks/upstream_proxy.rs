@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use std::thread;
 
 use anyhow::{Context as _, Result, ensure};
+use fs_err as fs;
 use test_support::{TestEnv, expect_code};
 
 use super::durability::remove;
@@ -16,14 +17,17 @@ const NAME: &str = "checks-upstream-proxy";
 const FOUND: &str = "good.example";
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(198, 51, 101, 7);
 
-/// Checks that a connection goes through the proxy by its name, that the rules decide before, and that the proxy's user is in
-/// no record.
+/// Checks that a connection goes through the proxy by the address that was judged, and by a name that a rule has; that the
+/// rules decide before; and that the proxy's user is in no record, and in the environment of no process of the sandbox.
 pub(super) fn used(env: &TestEnv) -> Result<()> {
     let proxy = proxy()?;
     let resolver = resolver_to(ADDRESS)?.to_string();
     let url = format!("http://{proxy}");
     let literal = reached(env, &resolver, &url, |line| line)?;
-    ensure!(literal.ends_with(" without a user soon\n"), "{literal}");
+    ensure!(
+        literal.ends_with(" without a user hidden soon\n"),
+        "{literal}"
+    );
     let with_user = format!("http://someone:hunter2@{proxy}");
     let of_environment = reached(env, &resolver, "env", |mut line| {
         line.env("HTTPS_PROXY", &with_user).env_remove("NO_PROXY");
@@ -31,12 +35,12 @@ pub(super) fn used(env: &TestEnv) -> Result<()> {
         line
     })?;
     ensure!(
-        of_environment.ends_with(" with a user soon\n"),
+        of_environment.ends_with(" with a user hidden soon\n"),
         "{of_environment}"
     );
     for told in [&literal, &of_environment] {
         ensure!(
-            told.starts_with(&format!("tcp EHOSTUNREACH soon\ntcp CONNECT {FOUND}:80 ")),
+            told.starts_with(&format!("tcp EHOSTUNREACH soon\ntcp CONNECT {ADDRESS}:80 ")),
             "{told}"
         );
     }
@@ -76,7 +80,8 @@ fn output(env: &TestEnv, words: &[&str]) -> Result<String> {
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// Starts a proxy that answers each connection itself: with the request, and whether it has a user.
+/// Starts a proxy that answers each connection itself: with the request, and whether it has a user, and whether the
+/// environment of a process of a sandbox has the password.
 fn proxy() -> Result<SocketAddr> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = listener.local_addr()?;
@@ -105,8 +110,24 @@ fn answer(mut stream: TcpStream) -> Result<()> {
         "without"
     };
     stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
-    stream.write_all(format!("{line} {user} a user").as_bytes())?;
+    let seen = if is_exposed()? { "exposed" } else { "hidden" };
+    stream.write_all(format!("{line} {user} a user {seen}").as_bytes())?;
     // The end is the guest's.
     stream.read_to_end(&mut Vec::new())?;
     Ok(())
+}
+
+/// Returns true if the password is in the environment of a process of a sandbox. That of `msb run` has it.
+fn is_exposed() -> Result<bool> {
+    for process in fs::read_dir("/proc")? {
+        let process = process?.path();
+        // Processes of the kernel, and those that have ended, have none.
+        let read = |name: &str| fs::read(process.join(name)).unwrap_or_default();
+        let contains =
+            |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        if contains(&read("cmdline"), b"\0__") && contains(&read("environ"), b"hunter2") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

@@ -1,15 +1,20 @@
-use msb_network::{Rule, ToNetwork, Told};
+use msb_network::{ASKS_PER_SECOND_MAX, Rule, ToNetwork, Told, Window};
 use questions::{Kind, Question};
 use tokio::sync::mpsc;
 
 use super::Questions;
-use super::state::Asker;
+use super::state::{Asker, now};
+
+/// The number of questions that are taken within a second. The network asks half as many, and its seconds begin at other
+/// moments than these.
+const ASKED_MAX: u32 = 2 * ASKS_PER_SECOND_MAX;
 
 /// The questions about destinations of the network.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(in crate::supervisor) struct NetworkQuestions {
     questions: Questions,
     answers: mpsc::Sender<ToNetwork>,
+    rate: Window,
 }
 
 impl Questions {
@@ -22,15 +27,16 @@ impl Questions {
         NetworkQuestions {
             questions: self.clone(),
             answers,
+            rate: Window::new(ASKED_MAX, now()),
         }
     }
 }
 
 impl NetworkQuestions {
     /// Takes a question about a destination, or refuses it.
-    pub(in crate::supervisor) fn ask(&self, token: u64, subject: &str) {
-        if !is_destination(subject) {
-            // A guest may have taken the process over. The answer is to be about one destination.
+    pub(in crate::supervisor) fn ask(&mut self, token: u64, subject: &str) {
+        // A guest may have taken the process over. It is to choose no rate, and the answer is to be about one destination.
+        if !self.rate.admits(now()) || !is_destination(subject) {
             let told = Told::Unanswered;
             let _ = self.answers.try_send(ToNetwork::Told { token, told });
             return;
@@ -138,6 +144,22 @@ mod tests {
             bench.network.ask(2, subject);
             assert_eq!(bench.told(), Some((2, Told::Unanswered)), "{subject:?}");
         }
+    }
+
+    #[test]
+    fn questions_beyond_the_rate_are_not_seen() {
+        let mut bench = Bench::new();
+        let _listener = bench.questions.listen().expect("listening");
+        let max = u64::from(ASKED_MAX);
+        for token in 1..=max + 5 {
+            bench.network.ask(token, &format!("{token}.test"));
+        }
+        let refused: Vec<_> = std::iter::from_fn(|| bench.told()).collect();
+        let expected = (13..=max + 5).map(|token| (token, Told::Unanswered));
+        assert_eq!(refused, expected.collect::<Vec<_>>());
+        // They got no number, and have no line in the journal.
+        let number = bench.questions.state().numbers.take();
+        assert_eq!(number.expect("a number"), max + 1);
     }
 
     #[test]
