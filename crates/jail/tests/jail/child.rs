@@ -199,7 +199,7 @@ fn sockets() {
     // The socket is found without following its path again, and a file that is found so stays closed.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let [socket, file] = [&bench.socket, &bench.read].map(|path| {
-        let found = rustix::fs::open(path, flags, Mode::empty()).unwrap();
+        let found = rustix::fs::openat(rustix::fs::CWD, path, flags, Mode::empty()).unwrap();
         let link = format!("/proc/self/fd/{}", found.as_raw_fd());
         (found, PathBuf::from(link))
     });

@@ -113,9 +113,10 @@ mod tests {
     #[tokio::test]
     async fn an_address_that_is_silent_does_not_keep_from_the_next_one() {
         let (silent, _held) = silent().await;
-        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let closed = closed.local_addr().unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let unused = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let closed = unused.local_addr().unwrap();
+        drop(unused);
         let live = listener.local_addr().unwrap();
         let addresses = Addresses::new(vec![silent, closed, live]);
         let stream = addresses.connect().await.unwrap();

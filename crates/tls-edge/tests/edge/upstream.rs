@@ -106,14 +106,19 @@ impl HostAuthority {
 
     /// Returns the configuration of a server with these names, which speaks these protocols.
     pub(crate) fn config(&self, names: &[&str], protocols: &[&str]) -> Arc<ServerConfig> {
-        self.config_of(self.params(names), protocols)
+        self.config_of(self.params(names), protocols, 1)
+    }
+
+    /// Does the same, with a chain that has the server's certificate so often.
+    pub(crate) fn repeated(&self, names: &[&str], times: usize) -> Arc<ServerConfig> {
+        self.config_of(self.params(names), &["http/1.1"], times)
     }
 
     /// Returns the configuration of a server whose certificate has expired.
     pub(crate) fn expired(&self, names: &[&str]) -> Arc<ServerConfig> {
         let mut params = self.params(names);
         params.not_after = rcgen::date_time_ymd(2001, 1, 1);
-        self.config_of(params, &["http/1.1"])
+        self.config_of(params, &["http/1.1"], 1)
     }
 
     fn params(&self, names: &[&str]) -> CertificateParams {
@@ -121,7 +126,12 @@ impl HostAuthority {
         CertificateParams::new(names).unwrap()
     }
 
-    fn config_of(&self, params: CertificateParams, protocols: &[&str]) -> Arc<ServerConfig> {
+    fn config_of(
+        &self,
+        params: CertificateParams,
+        protocols: &[&str],
+        times: usize,
+    ) -> Arc<ServerConfig> {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         let key = key.serialize_der().try_into().unwrap();
@@ -129,7 +139,7 @@ impl HostAuthority {
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)
+            .with_single_cert(vec![certificate.der().clone(); times], key)
             .unwrap();
         config.alpn_protocols = protocols
             .iter()
