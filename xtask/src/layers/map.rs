@@ -70,7 +70,10 @@ pub(super) const MAP: [Row; 30] = [
     pure_row("archives", &["snapshot-file"]),
     pure_row("names", &["oci-image"]),
     pure_row("disks", &["disk-image"]),
-    pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
+    pure_row(
+        "meaning",
+        &["oci-layers", "rootfs-view", "tree-diff", "verified-file"],
+    ),
     pure_row(
         "formats",
         &[
