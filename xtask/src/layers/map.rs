@@ -133,6 +133,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
     (
         "msb-sandbox-files",
         &[
+            "block-tree",
             "boot-disk",
             "diagnosis",
             "disk-image",
