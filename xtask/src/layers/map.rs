@@ -170,6 +170,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "terminal-text",
             "tree-archive",
             "tree-diff",
+            "verified-file",
             "vmdk",
         ],
     ),
