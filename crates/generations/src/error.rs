@@ -136,6 +136,15 @@ pub enum BaseError {
         /// The change, a clause.
         change: String,
     },
+    /// The tree of a file is not the one of the file.
+    #[error("{} is corrupt", .path.display())]
+    Tree {
+        /// The path of the tree.
+        path: PathBuf,
+        /// The error of the reader.
+        #[source]
+        source: block_tree::OpenError,
+    },
     /// The runs of blocks overlap, are out of order, or leave the disk or their file.
     #[error("the blocks from {block} on are not in the files of the base")]
     Runs {
@@ -157,9 +166,10 @@ impl From<BaseError> for io::Error {
     fn from(error: BaseError) -> Self {
         let kind = match &error {
             BaseError::Io { source, .. } => source.kind(),
-            BaseError::Changed { .. } | BaseError::Image { .. } | BaseError::Runs { .. } => {
-                io::ErrorKind::InvalidData
-            }
+            BaseError::Changed { .. }
+            | BaseError::Image { .. }
+            | BaseError::Tree { .. }
+            | BaseError::Runs { .. } => io::ErrorKind::InvalidData,
         };
         Self::new(kind, error)
     }

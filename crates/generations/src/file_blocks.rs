@@ -1,10 +1,10 @@
-use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fstree::ReadAt;
 
 use crate::block::{BLOCK_BYTES, Run, SIZE_MAX_BYTES, blocks_of, in_memory, length_of};
+use crate::block_file::{BlockFile, OpenBlockFile};
 use crate::block_list::block_number;
 use crate::error::{BaseError, Fault};
 use crate::sealed::{Fields, write_path};
@@ -24,17 +24,6 @@ pub struct FileBlocks {
     pub files: Vec<BlockFile>,
     /// The runs, in ascending order and without overlaps.
     pub runs: Vec<FileRun>,
-}
-
-/// A file that has blocks of a disk.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BlockFile {
-    /// The path: absolute, or from the directory of the pool.
-    pub path: PathBuf,
-    /// The length of the file, in bytes.
-    pub size_bytes: u64,
-    /// The BLAKE3 of the content. It is for the owner of the file to compare; nothing here reads it all.
-    pub blake3: [u8; 32],
 }
 
 /// Consecutive blocks of a disk that are consecutive in a file.
@@ -198,31 +187,10 @@ impl FileBlocks {
     }
 }
 
-impl BlockFile {
-    /// Returns the number of whole blocks that a run can name.
-    fn blocks(&self) -> u64 {
-        self.size_bytes.min(SIZE_MAX_BYTES) / BLOCK_BYTES
-    }
-
-    fn open(&self, directory: &Path) -> Result<File, BaseError> {
-        let path = directory.join(&self.path);
-        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        match opened {
-            Ok((size_bytes, file)) if size_bytes == self.size_bytes => Ok(file),
-            Ok((size_bytes, _)) => {
-                let before = self.size_bytes;
-                let change = format!("it had {before} bytes and has {size_bytes}");
-                Err(BaseError::Changed { path, change })
-            }
-            Err(source) => Err(BaseError::Io { path, source }),
-        }
-    }
-}
-
 /// The open files of a base of blocks.
 #[derive(Debug)]
 pub struct FileBlocksDisk {
-    files: Vec<File>,
+    files: Vec<OpenBlockFile>,
     runs: Vec<FileRun>,
     length_bytes: u64,
 }

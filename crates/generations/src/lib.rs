@@ -56,6 +56,7 @@
 mod base;
 mod beginning;
 mod block;
+mod block_file;
 mod block_list;
 mod block_set;
 mod content;
@@ -88,13 +89,14 @@ mod write;
 
 pub use base::{Base, BaseDisk};
 pub use block::{BLOCK_BYTES, GENERATIONS_MAX, SECTOR_BYTES, SIZE_MAX_BYTES};
+pub use block_file::BlockFile;
 pub use disk::Disk;
 pub use error::{
     BaseError, CreateError, CutError, Damaged, Failed, Fault, FlushError, GrowError, InvalidSize,
     MergeError, OpenError, OutOfRange, ReadError, RollBackError, StorageError, VerifyError,
     WriteError,
 };
-pub use file_blocks::{BlockFile, FileBlocks, FileRun};
+pub use file_blocks::{FileBlocks, FileRun};
 pub use file_storage::FileStorage;
 pub use id::{DiskId, GenerationId};
 pub use image_part::{ImagePart, Stamp};

@@ -8,7 +8,7 @@ use fstree::{FileData, Tree};
 use image_store::layout::{self, Layout};
 use image_store::record::{ChainFile, ErofsRecord, LayerRecord, VmdkRecord};
 use image_store::session::Session;
-use image_store::{Checksum, FORMAT_VERSION, VerifyMode, artifacts};
+use image_store::{Checksum, FORMAT_VERSION, VerifyMode, artifacts, tree};
 use oci_image::Digest;
 use oci_layers::Limits;
 use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
@@ -150,7 +150,9 @@ fn write_fsmeta(
     let (file, summary) = writer.finish(&merged.tree).map_err(AssembleError::Write)?;
     let synced = file.into_inner().sync_all();
     synced.map_err(AssembleError::Io)?;
-    let (blake3, size_bytes) = Checksum::compute_file(&path).map_err(AssembleError::Io)?;
+    let digested = tree::write(&path, &tree::path(&path));
+    let (tree, blake3, size_bytes) = digested.map_err(AssembleError::Io)?;
+    tree.sync_all().map_err(AssembleError::Io)?;
     Ok(ErofsRecord {
         file: name,
         size_bytes,

@@ -11,11 +11,11 @@ use image_store::kept::remove_file;
 use image_store::layout::{self, Layout};
 use image_store::lock::{Lock, Mode};
 use image_store::origin::{Origin, OriginFile};
-use image_store::record::{self, ImageRecord, LayerFile, LayerRecord};
+use image_store::record::{self, ErofsRecord, ImageRecord, LayerFile, LayerRecord};
 use image_store::session::Session;
 use image_store::{
     Damage, FileRole, OutlineRecord, Problem, Progress, Store, Verification, VerifyMode, artifacts,
-    documents, whole_image,
+    documents, tree, whole_image,
 };
 use oci_image::{Digest, Reference};
 use oci_layers::Limits;
@@ -85,6 +85,7 @@ pub async fn repair(
                     lost.extend(&damage.images);
                 }
             }
+            FileRole::Tree => repair_tree(store, &session, damage).await?,
             FileRole::Layer | FileRole::Outline => lost.extend(&damage.images),
             FileRole::LayerRecord | FileRole::Disk => {}
         }
@@ -143,6 +144,27 @@ fn repair_document(store: &Store, session: &Session, path: &Path) -> io::Result<
         Some(bytes) => session.replace(path, &bytes).map(|()| true),
         None => Ok(false),
     }
+}
+
+/// Makes a tree again from its image, unless the image is damaged too: then both are made again.
+async fn repair_tree(store: &Store, session: &Arc<Session>, damage: &Damage) -> io::Result<()> {
+    let layout = store.layout.clone();
+    let records = damage.images.iter();
+    let mut records = records.filter_map(|image| whole_image(&layout, image));
+    let erofs = records.find_map(|record| {
+        let is_its =
+            |erofs: &&ErofsRecord| layout.artifact(&layout::tree_file(&erofs.file)) == damage.path;
+        record.erofs_images().find(is_its).cloned()
+    });
+    let Some(erofs) = erofs else {
+        return Ok(());
+    };
+    let session = Arc::clone(session);
+    let made = spawn_blocking(move || match tree::make(&layout, &session, &erofs) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        made => made.map(|_is_right| ()),
+    });
+    made.await.unwrap_or_else(|error| Err(error.into()))
 }
 
 /// Removes a damaged artifact that no image needs, its record first.

@@ -11,6 +11,7 @@ use super::layout::{self, Layout};
 use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord, OutlineRecord};
 use super::session::Session;
 use super::stamp::{self, VerifyMode};
+use super::tree;
 
 /// Returns the record of a layer whose artifact is present and intact, without its outline unless
 /// that is intact too; `None` if the layer must be made.
@@ -54,7 +55,8 @@ pub fn present_chain(
     Ok((readable(vmdk.map(Some))? == Some(true)).then_some(file))
 }
 
-/// Publishes the finished image of a layer, its outline, and the record of both.
+/// Publishes the finished image of a layer, its tree, its outline, and the record of all. The tree
+/// lies beside the image.
 pub fn publish_layer(
     layout: &Layout,
     session: &Session,
@@ -65,8 +67,10 @@ pub fn publish_layer(
     let record = session.path(&record_name);
     let file = LayerFile::new(layer.clone(), Some(outline.clone()));
     durable_files::write_new(&record, &sealed_records::seal(&file)?)?;
+    let (tree, tree_name) = (tree::path(image), layout::tree_file(&layer.erofs.file));
     durable_files::rename_all(&[
         (outline_path, &layout.artifact(&outline.file)),
+        (&tree, &layout.artifact(&tree_name)),
         (image, &layout.artifact(&layer.erofs.file)),
         (&record, &layout.artifact(&record_name)),
     ])?;
@@ -75,7 +79,8 @@ pub fn publish_layer(
     Ok(())
 }
 
-/// Publishes the finished metadata of a chain, its descriptor and its record.
+/// Publishes the finished metadata of a chain, its tree, its descriptor and its record. The tree
+/// lies beside the metadata.
 pub fn publish_chain(
     layout: &Layout,
     session: &Session,
@@ -87,7 +92,9 @@ pub fn publish_chain(
     let (record, descriptor) = (session.path(&record_name), session.path(&chain.vmdk.file));
     durable_files::write_new(&descriptor, vmdk.as_bytes())?;
     durable_files::write_new(&record, &sealed_records::seal(chain)?)?;
+    let (tree, tree_name) = (tree::path(fsmeta), layout::tree_file(&chain.fsmeta.file));
     durable_files::rename_all(&[
+        (&tree, &layout.artifact(&tree_name)),
         (fsmeta, &layout.artifact(&chain.fsmeta.file)),
         (&descriptor, &layout.artifact(&chain.vmdk.file)),
         (&record, &layout.artifact(&record_name)),

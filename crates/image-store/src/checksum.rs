@@ -4,14 +4,9 @@ use std::path::Path;
 use std::str::FromStr;
 
 use blake3::Hasher;
-use blake3::hazmat::{
-    ChainingValue, HasherExt as _, Mode, merge_subtrees_non_root, merge_subtrees_root,
-};
 use fs_err as fs;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Length of a file's head, in bytes: one block.
-pub const HEAD_BYTES: usize = 4096;
 /// Size of the buffer for reading a file, in bytes.
 const BUFFER_BYTES: usize = 256 * 1024;
 
@@ -19,7 +14,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 /// `blake3:` and 64 lower-case hexadecimal digits.
 ///
 /// With the processor's vector instructions it takes a third of the time of SHA-256. Because it is
-/// a tree hash, the first block of a file can come last, as that of an EROFS image does.
+/// a tree hash, parts of an artifact can be proved by its [tree](crate::tree).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Checksum(blake3::Hash);
 
@@ -34,6 +29,11 @@ impl Checksum {
         *self.0.as_bytes()
     }
 
+    /// Returns the checksum that is these 32 bytes.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(blake3::Hash::from_bytes(bytes))
+    }
+
     /// Returns the checksum of `bytes`.
     pub fn compute(bytes: &[u8]) -> Self {
         Self(blake3::hash(bytes))
@@ -46,16 +46,28 @@ impl Checksum {
 
     /// Returns the checksum of a file, and the file's length in bytes.
     pub fn compute_file(path: &Path) -> io::Result<(Self, u64)> {
-        let mut file = fs::File::open(path)?;
         let mut hasher = Hasher::new();
-        let mut buffer = vec![0; BUFFER_BYTES];
-        loop {
-            match file.read(&mut buffer) {
-                Ok(0) => return Ok((Self(hasher.finalize()), hasher.count())),
-                Ok(count) => _ = hasher.update(&buffer[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+        for_each_piece(path, |piece| {
+            hasher.update(piece);
+            Ok(())
+        })?;
+        Ok((Self(hasher.finalize()), hasher.count()))
+    }
+}
+
+/// Reads a file, and calls `take` with each piece of it in order.
+pub(crate) fn for_each_piece(
+    path: &Path,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = fs::File::open(path)?;
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => take(&buffer[..count])?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -99,95 +111,9 @@ impl<'de> Deserialize<'de> for Checksum {
     }
 }
 
-/// Checksum of a file that is being written, whose head comes after everything behind it.
-///
-/// The hash is a binary tree over the file, and each left subtree holds a power of two of bytes
-/// (BLAKE3 specification, 2.4). So the head is the leftmost subtree. The subtrees to its right are
-/// one, two, four and more heads long, and each begins at an offset equal to its length.
-pub struct HeadLast {
-    /// Finished subtrees, in order.
-    neighbours: Vec<ChainingValue>,
-    /// The next subtree, its offset, and the number of bytes that it has so far.
-    neighbour: Hasher,
-    start_bytes: usize,
-    filled_bytes: usize,
-}
-
-impl Default for HeadLast {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl HeadLast {
-    /// Returns the state before the first byte behind the head.
-    pub fn new() -> Self {
-        Self {
-            neighbours: Vec::new(),
-            neighbour: neighbour_at(HEAD_BYTES),
-            start_bytes: HEAD_BYTES,
-            filled_bytes: 0,
-        }
-    }
-
-    /// Adds the next bytes behind the head.
-    pub fn update(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            if self.filled_bytes == self.start_bytes {
-                self.neighbours.push(self.neighbour.finalize_non_root());
-                self.start_bytes *= 2;
-                self.neighbour = neighbour_at(self.start_bytes);
-                self.filled_bytes = 0;
-            }
-            let count = bytes.len().min(self.start_bytes - self.filled_bytes);
-            let (now, later) = bytes.split_at(count);
-            self.neighbour.update(now);
-            self.filled_bytes += count;
-            bytes = later;
-        }
-    }
-
-    /// Adds the head and returns the checksum.
-    pub fn finish(self, head: &[u8; HEAD_BYTES]) -> Checksum {
-        if self.filled_bytes == 0 {
-            return Checksum::compute(head);
-        }
-        let head = Hasher::new().update(head).finalize_non_root();
-        let left = self.neighbours.iter().fold(head, |left, right| {
-            merge_subtrees_non_root(&left, right, Mode::Hash)
-        });
-        let right = self.neighbour.finalize_non_root();
-        Checksum(merge_subtrees_root(&left, &right, Mode::Hash))
-    }
-}
-
-fn neighbour_at(start_bytes: usize) -> Hasher {
-    let mut hasher = Hasher::new();
-    // The crate counts in 64 bits; no file has more than 2^63 bytes.
-    hasher.set_input_offset(u64::try_from(start_bytes).unwrap_or(u64::MAX));
-    hasher
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_head_that_comes_last_changes_nothing() {
-        let bytes: Vec<u8> = (0..70_001_u32).flat_map(u32::to_le_bytes).collect();
-        let around = |edge: usize| [edge - 1, edge, edge + 1];
-        let lengths = [1, 2, 4, 8, 16, 32, 64].map(|blocks| around(blocks * HEAD_BYTES));
-        for length in lengths.into_iter().flatten().chain([bytes.len()]) {
-            let Some((head, tail)) = bytes[..length].split_first_chunk() else {
-                continue;
-            };
-            for piece in [1000, HEAD_BYTES, 65_536, bytes.len()] {
-                let mut hasher = HeadLast::new();
-                tail.chunks(piece).for_each(|piece| hasher.update(piece));
-                assert_eq!(hasher.finish(head), Checksum::compute(&bytes[..length]));
-            }
-        }
-    }
 
     #[test]
     fn a_checksum_is_what_b3sum_prints() {

@@ -109,6 +109,11 @@ pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
     files.insert(layout::config_file(&record.config_digest));
     let outlines = record.layers.iter();
     files.extend(outlines.map(|layer| layout::outline_file(&layer.diff_id)));
+    files.extend(
+        record
+            .erofs_images()
+            .map(|erofs| layout::tree_file(&erofs.file)),
+    );
     files
 }
 

@@ -204,6 +204,12 @@ pub fn fsmeta_file(chain: &Digest) -> String {
     format!("{}.fsmeta.erofs", chain.hex())
 }
 
+/// Returns the file name of the tree of an EROFS image, a layer or merged metadata.
+pub fn tree_file(erofs_file: &str) -> String {
+    let stem = erofs_file.strip_suffix(".erofs").unwrap_or(erofs_file);
+    format!("{stem}.tree")
+}
+
 /// Returns the file name of the VMDK descriptor for the disk of a chain.
 pub fn vmdk_file(chain: &Digest) -> String {
     format!("{}.vmdk", chain.hex())

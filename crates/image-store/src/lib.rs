@@ -48,6 +48,7 @@ pub mod session;
 pub mod stamp;
 mod store;
 mod tag;
+pub mod tree;
 mod usage;
 pub mod used;
 mod verification;
@@ -55,7 +56,7 @@ mod verifier;
 mod verify;
 
 pub use check::CheckError;
-pub use checksum::{Checksum, HEAD_BYTES, HeadLast, InvalidChecksum};
+pub use checksum::{Checksum, InvalidChecksum};
 pub use documents::{DocumentsError, ImageDocuments, LayerDescriptor};
 pub use find::{FindError, ImageSummary};
 pub use layout::FORMAT_VERSION;

@@ -220,6 +220,12 @@ impl ChainFile {
 }
 
 impl ImageRecord {
+    /// Returns the records of the EROFS images that make up the disk: merged metadata, then layers.
+    pub fn erofs_images(&self) -> impl Iterator<Item = &ErofsRecord> {
+        let layers = self.layers.iter().map(|layer| &layer.erofs);
+        std::iter::once(&self.fsmeta).chain(layers)
+    }
+
     /// Returns true if the file names are those that the digests imply; no other files are ever
     /// opened.
     pub fn is_consistent(&self, manifest_digest: &Digest) -> bool {

@@ -31,6 +31,17 @@ impl Session {
     /// Begins a session when no removal is in progress.
     pub async fn begin(layout: &Layout) -> io::Result<Self> {
         let store = Lock::take(&layout.store_lock(), Mode::Shared).await?;
+        Self::begin_under(layout, store)
+    }
+
+    /// Begins a session; `None` if a removal is in progress.
+    pub(crate) fn try_begin(layout: &Layout) -> io::Result<Option<Self>> {
+        let store = Lock::try_take(&layout.store_lock(), Mode::Shared)?;
+        let begin = |store| Self::begin_under(layout, store);
+        store.map(begin).transpose()
+    }
+
+    fn begin_under(layout: &Layout, store: Lock) -> io::Result<Self> {
         // Between its creation and its lock, a sweep would take the directory for a leftover.
         let _no_sweep = Lock::take_blocking(&layout.sweep_lock())?;
         let directory = durable_files::temporary_directory(&layout.temporary(), ".tmp")?;

@@ -43,6 +43,20 @@ pub fn prove(
     expected: &Checksum,
     trust: VerifyMode,
 ) -> io::Result<bool> {
+    prove_by(layout, file, expected, trust, |path| {
+        Ok(Checksum::compute_file(path)?.0 == *expected)
+    })
+}
+
+/// Returns true if the artifact `file` has the digest `expected`, and stamps it in that case. If the
+/// stamp does not prove it, `is_right` reads the artifact at its path.
+pub(crate) fn prove_by(
+    layout: &Layout,
+    file: &str,
+    expected: &Checksum,
+    trust: VerifyMode,
+    is_right: impl FnOnce(&Path) -> io::Result<bool>,
+) -> io::Result<bool> {
     let (path, stamp) = (layout.artifact(file), layout.stamp(file));
     let before = FileState::read(&path)?;
     if trust == VerifyMode::Stamp && is_stamped(&stamp, &before, expected) {
@@ -52,7 +66,7 @@ pub fn prove(
     if let Some(missing) = before.time_to_rest() {
         thread::sleep(missing);
     }
-    let is_right = Checksum::compute_file(&path)?.0 == *expected;
+    let is_right = is_right(&path)?;
     if is_right && FileState::read(&path)? == before {
         put(&stamp, &before, expected);
     } else {

@@ -49,6 +49,8 @@ pub enum FileRole {
     Layer,
     /// Outline of a layer.
     Outline,
+    /// Tree of a layer or of merged metadata.
+    Tree,
     /// Record of a layer.
     LayerRecord,
     /// Merged metadata, VMDK descriptor, or the record of both.
@@ -66,6 +68,9 @@ pub enum Problem {
     /// The content is not what was written.
     #[error("its content has changed")]
     Changed,
+    /// The content is not what was written, from the block at this offset in bytes on.
+    #[error("its content has changed, first in the block at byte {0}")]
+    ChangedAt(u64),
     /// The file names an image that does not exist.
     #[error("it names image {0}, which is not in the store")]
     Dangling(Digest),

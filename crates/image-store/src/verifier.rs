@@ -1,3 +1,5 @@
+mod erofs;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::io;
@@ -125,10 +127,7 @@ impl<'a> Verifier<'a> {
     pub(super) fn announce(&self, records: &[ImageRecord]) {
         let artifacts: BTreeMap<&str, u64> = records
             .iter()
-            .flat_map(|record| {
-                let layers = record.layers.iter().map(|layer| &layer.erofs);
-                layers.chain([&record.fsmeta])
-            })
+            .flat_map(ImageRecord::erofs_images)
             .map(|erofs| (erofs.file.as_str(), erofs.size_bytes))
             .collect();
         let bytes = artifacts.values().sum();
@@ -139,17 +138,11 @@ impl<'a> Verifier<'a> {
         self.documents_of(record);
         let image = Some(&record.manifest_digest);
         for layer in &record.layers {
-            let erofs = &layer.erofs;
-            self.artifact(&erofs.file, &erofs.blake3, FileRole::Layer, image);
+            self.erofs(&layer.erofs, FileRole::Layer, image);
             self.layer_record(layer, record);
             self.outline_of(layer, image);
         }
-        self.artifact(
-            &record.fsmeta.file,
-            &record.fsmeta.blake3,
-            FileRole::Disk,
-            image,
-        );
+        self.erofs(&record.fsmeta, FileRole::Disk, image);
         self.artifact(
             &record.vmdk.file,
             &record.vmdk.blake3,
@@ -216,20 +209,25 @@ impl<'a> Verifier<'a> {
         let problem = match self.seen.get(file) {
             Some(problem) => problem.clone(),
             None => {
-                let size = fs::metadata(self.layout.artifact(file)).map(|file| file.len());
-                let bytes = size.unwrap_or(0);
                 let problem = match stamp::prove(self.layout, file, blake3, self.trust) {
                     Ok(true) => None,
                     Ok(false) => Some(Problem::Changed),
                     Err(error) => Some(unreadable(&error)),
                 };
-                self.bytes += bytes;
-                self.progress.event(&Event::VerifiedBytes { bytes });
-                self.seen.insert(file.to_owned(), problem.clone());
+                self.see(file, problem.clone());
                 problem
             }
         };
         self.note(self.layout.artifact(file), role, problem, image);
+    }
+
+    /// Records the result of an artifact.
+    fn see(&mut self, file: &str, problem: Option<Problem>) {
+        let size = fs::metadata(self.layout.artifact(file)).map(|file| file.len());
+        let bytes = size.unwrap_or(0);
+        self.bytes += bytes;
+        self.progress.event(&Event::VerifiedBytes { bytes });
+        self.seen.insert(file.to_owned(), problem);
     }
 
     /// Verifies the names of these images, or all names.
@@ -291,13 +289,12 @@ impl<'a> Verifier<'a> {
             }
             let role = FileRole::Unneeded;
             if let Ok(Some(layer)) = record::read::<LayerFile>(&path) {
-                let erofs = layer.layer.erofs;
-                self.artifact(&erofs.file, &erofs.blake3, role, None);
+                self.erofs(&layer.layer.erofs, role, None);
                 if let Some(outline) = layer.outline {
                     self.artifact(&outline.file, &outline.blake3, role, None);
                 }
             } else if let Ok(Some(chain)) = record::read::<ChainFile>(&path) {
-                self.artifact(&chain.fsmeta.file, &chain.fsmeta.blake3, role, None);
+                self.erofs(&chain.fsmeta, role, None);
                 self.artifact(&chain.vmdk.file, &chain.vmdk.blake3, role, None);
             } else if !matches!(fs::exists(&path), Ok(false)) {
                 self.note(path, role, Some(Problem::Changed), None);

@@ -47,8 +47,8 @@ pub struct Verified {
 pub struct DamagedFile {
     /// The path of the file.
     pub path: PathBuf,
-    /// The part of an image that the file is: `name`, `image`, `origin`, `layer`, `layer-record`,
-    /// `disk` or `unneeded`; `machine` for a kernel or a boot disk.
+    /// The part of an image that the file is: `name`, `image`, `origin`, `document`, `layer`, `outline`, `tree`,
+    /// `layer-record`, `disk` or `unneeded`; `machine` for a kernel or a boot disk.
     pub part: String,
     /// The damage.
     pub problem: String,
@@ -209,6 +209,7 @@ const fn part_name(part: FileRole) -> &'static str {
         FileRole::Document => "document",
         FileRole::Layer => "layer",
         FileRole::Outline => "outline",
+        FileRole::Tree => "tree",
         FileRole::LayerRecord => "layer-record",
         FileRole::Disk => "disk",
         FileRole::Unneeded => "unneeded",

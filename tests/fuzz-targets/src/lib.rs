@@ -14,6 +14,7 @@ mod strict_http;
 
 pub mod agent_frames;
 pub mod apply_record;
+pub mod block_tree;
 pub mod disk_image;
 pub mod edge_answer;
 pub mod edge_request;

@@ -73,7 +73,7 @@ fn flip(msb: &Msb, whole: &Listing, round: u32, random: &mut Random) -> Result<(
 /// Returns false for files that no boot reads: a sandbox starts without them.
 fn is_of_boots(path: &Path) -> bool {
     let extension = path.extension().and_then(OsStr::to_str);
-    !matches!(extension, Some("manifest" | "config" | "outline"))
+    !matches!(extension, Some("manifest" | "config" | "outline" | "tree"))
 }
 
 /// Returns true if one of the images is refused as damaged. Each file belongs to one image or both.

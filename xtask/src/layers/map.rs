@@ -70,10 +70,19 @@ pub(super) const MAP: [Row; 30] = [
     pure_row("archives", &["snapshot-file"]),
     pure_row("names", &["oci-image"]),
     pure_row("disks", &["disk-image"]),
-    pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
+    pure_row(
+        "meaning",
+        &["oci-layers", "rootfs-view", "tree-diff", "verified-file"],
+    ),
     pure_row(
         "formats",
-        &["tar-stream", "erofs-writer", "ext4-writer", "vmdk"],
+        &[
+            "tar-stream",
+            "erofs-writer",
+            "ext4-writer",
+            "vmdk",
+            "block-tree",
+        ],
     ),
     pure_row("tree", &["filesystem-tree"]),
     row(
@@ -124,6 +133,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
     (
         "msb-sandbox-files",
         &[
+            "block-tree",
             "boot-disk",
             "diagnosis",
             "disk-image",
@@ -160,6 +170,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "terminal-text",
             "tree-archive",
             "tree-diff",
+            "verified-file",
             "vmdk",
         ],
     ),

@@ -1,6 +1,7 @@
 //! Disks that begin with a part of a disk image, or with blocks of files.
 
 use std::fs;
+use std::io::Cursor;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
@@ -301,6 +302,72 @@ fn a_disk_over_blocks_of_files_reads_through_the_runs() {
     let generations = without.generations.clone();
     assert!(without.replace_merged(&generations, merged));
     assert!(whole(&pool.open_snapshot(&without).unwrap()) == expected);
+}
+
+/// Writes the tree of a file beside it.
+fn write_tree(directory: &Path, name: &str) {
+    let content = fs::read(directory.join(name)).unwrap();
+    let mut writer = block_tree::TreeWriter::new(Cursor::new(Vec::new())).unwrap();
+    writer.update(&content).unwrap();
+    let (sidecar, _) = writer.finish().unwrap();
+    let path = directory.join(name).with_extension("tree");
+    fs::write(path, sidecar.into_inner()).unwrap();
+}
+
+#[test]
+fn a_file_with_a_tree_is_verified_when_it_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let (blocks, expected) = layers(directory.path());
+    write_tree(directory.path(), "one");
+    let pool = pool(&directory.path().join("pool"));
+    let id = pool.new_disk_id().unwrap();
+    pool.create_over(id, &Base::FileBlocks(blocks)).unwrap();
+    let mut disk = pool.open_disk(id).unwrap();
+    let mut bytes = vec![1; expected.len()];
+    disk.read(&mut bytes, 0).unwrap();
+    assert!(bytes == expected);
+
+    // Block 24 of the disk is block 15 of the first file.
+    let path = directory.path().join("one");
+    let mut content = fs::read(&path).unwrap();
+    content[15 * BLOCK + 100] ^= 1;
+    fs::write(&path, &content).unwrap();
+    for block in 0..64 {
+        let mut bytes = vec![1; BLOCK];
+        let read = disk.read(&mut bytes, (block * BLOCK) as u64);
+        assert_eq!(read.is_ok(), block != 24, "block {block}");
+        assert!(block == 24 || bytes == expected[block * BLOCK..(block + 1) * BLOCK]);
+    }
+    let refused = disk.read(&mut bytes, 0).expect_err("damaged");
+    let said = text(&refused);
+    assert!(
+        said.contains("one is corrupt") && said.contains("byte 61440"),
+        "{said}"
+    );
+    // A part of a block is not made whole from wrong bytes.
+    disk.write(b"changed", (24 * BLOCK) as u64)
+        .expect_err("damaged");
+}
+
+#[test]
+fn a_damaged_tree_of_a_file_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let (blocks, _) = layers(directory.path());
+    write_tree(directory.path(), "one");
+    let pool = pool(&directory.path().join("pool"));
+    let id = pool.new_disk_id().unwrap();
+    pool.create_over(id, &Base::FileBlocks(blocks)).unwrap();
+    let path = directory.path().join("one.tree");
+    let intact = fs::read(&path).unwrap();
+    for at in [0, 9, 40, intact.len() - 1] {
+        let mut damaged = intact.clone();
+        damaged[at] ^= 4;
+        fs::write(&path, damaged).unwrap();
+        let said = text(&pool.open_disk(id).expect_err("refused"));
+        assert!(said.contains("one.tree is corrupt"), "{said}");
+    }
+    fs::write(&path, &intact).unwrap();
+    pool.open_disk(id).unwrap();
 }
 
 #[test]

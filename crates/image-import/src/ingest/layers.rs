@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 
 use image_store::lock::{Lock, Mode};
 use image_store::record::{LayerFile, LayerRecord};
-use image_store::{Event, artifacts, layout};
+use image_store::{Event, artifacts, layout, tree};
 use oci_image::{Image, Layer};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
@@ -155,12 +155,14 @@ impl Ingest {
     async fn publish_layer(&self, layer: &Layer, converted: Converted) -> Result<(), ImportError> {
         let Converted {
             image,
+            tree,
             record,
             outline,
             outline_record,
             ..
         } = converted;
-        let sync = move || outline.sync_all().and_then(|()| image.sync_all());
+        let files = [tree, outline, image];
+        let sync = move || files.iter().try_for_each(fs_err::File::sync_all);
         let synced = unwind(spawn_blocking(sync).await);
         synced.map_err(|error| ImportError::Layer {
             digest: layer.blob.digest,
@@ -188,6 +190,7 @@ impl Ingest {
         self.convert(layer, &path, bounds).await?;
         let remove = move || {
             fs_err::remove_file(outline_path(&path))?;
+            fs_err::remove_file(tree::path(&path))?;
             fs_err::remove_file(path)
         };
         unwind(spawn_blocking(remove).await).map_err(ImportError::Io)

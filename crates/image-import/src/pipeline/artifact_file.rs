@@ -1,18 +1,22 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use block_tree::{Content, HeadLastWriter};
 use erofs_writer::{BLOCK_SIZE_BYTES, ImageOutput};
 use fs_err as fs;
-use image_store::{Checksum, HEAD_BYTES, HeadLast};
+use image_store::tree;
 
 use super::write_behind::WriteBehind;
 
-/// A file for an EROFS image that is digested while it is written. The blocks behind the first come
-/// in order, and the first block last.
+/// Length of the first block, in bytes.
+const HEAD_BYTES: usize = 4096;
+
+/// A file for an EROFS image that is digested while it is written, to the tree beside it. The blocks
+/// behind the first come in order, and the first block last.
 pub(crate) struct ArtifactFile {
     file: fs::File,
     head: [u8; HEAD_BYTES],
-    behind: HeadLast,
+    tree: HeadLastWriter<fs::File>,
     written: WriteBehind,
     /// Offset of the next byte, and length of the file; both in bytes.
     offset_bytes: u64,
@@ -22,23 +26,24 @@ pub(crate) struct ArtifactFile {
 impl ImageOutput for ArtifactFile {}
 
 impl ArtifactFile {
-    /// Creates a file at `path`, which must not exist.
+    /// Creates a file at `path`, which must not exist, and a file for its tree.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = durable_files::create_new(path)?;
+        let tree = durable_files::create(&tree::path(path))?;
         Ok(Self {
             file,
             head: [0; HEAD_BYTES],
-            behind: HeadLast::new(),
+            tree: HeadLastWriter::new(tree)?,
             written: WriteBehind::default(),
             offset_bytes: 0,
             end_bytes: BLOCK_SIZE_BYTES,
         })
     }
 
-    /// Returns the file, which is not yet synced, its checksum, and its length in bytes.
-    pub(crate) fn finish(self) -> (fs::File, Checksum, u64) {
-        let checksum = self.behind.finish(&self.head);
-        (self.file, checksum, self.end_bytes)
+    /// Returns the file and its tree, which are not yet synced, and the file's length and checksum.
+    pub(crate) fn finish(self) -> io::Result<(fs::File, fs::File, Content)> {
+        let (tree, content) = self.tree.finish(&self.head)?;
+        Ok((self.file, tree, content))
     }
 
     /// Returns the part of `bytes` for the next write, which must not cross the end of the head.
@@ -55,22 +60,23 @@ impl ArtifactFile {
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.offset_bytes < BLOCK_SIZE_BYTES {
             let start = usize::try_from(self.offset_bytes).unwrap_or(HEAD_BYTES);
             self.head[start..start + bytes.len()].copy_from_slice(bytes);
         } else {
-            self.behind.update(bytes);
+            self.tree.update(bytes)?;
         }
         self.offset_bytes += u64::try_from(bytes.len()).unwrap_or(0);
         self.end_bytes = self.end_bytes.max(self.offset_bytes);
+        Ok(())
     }
 }
 
 impl Write for ArtifactFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.file.write(self.cut(bytes)?)?;
-        self.take(&bytes[..count]);
+        self.take(&bytes[..count])?;
         self.written.advance(&self.file, self.end_bytes);
         Ok(count)
     }
@@ -98,10 +104,12 @@ impl Seek for ArtifactFile {
 
 #[cfg(test)]
 mod tests {
+    use image_store::Checksum;
+
     use super::*;
 
     #[test]
-    fn it_has_the_checksum_of_its_file() {
+    fn it_has_the_checksum_and_the_tree_of_its_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("x");
         let mut file = ArtifactFile::create(&path).expect("made");
@@ -113,9 +121,14 @@ mod tests {
         file.write_all(b"again").expect_err("out of order");
         file.rewind().expect("sought");
         file.write_all(&[3; HEAD_BYTES]).expect("written");
-        let (_, checksum, length_bytes) = file.finish();
+        let (_, _, content) = file.finish().expect("written");
         let read = Checksum::compute_file(&path).expect("read");
-        assert_eq!((checksum, length_bytes), read);
-        assert_eq!(length_bytes, 24_096);
+        let checksum = Checksum::from_bytes(content.blake3);
+        assert_eq!((checksum, content.length_bytes), read);
+        assert_eq!(content.length_bytes, 24_096);
+        let made = directory.path().join("made");
+        tree::write(&path, &made).expect("written");
+        let trees = [tree::path(&path), made].map(|tree| fs::read(tree).expect("read"));
+        assert!(trees[0] == trees[1]);
     }
 }

@@ -7,7 +7,7 @@ use erofs_writer::{ImageWriter, Options};
 use fs_err as fs;
 use image_store::outline::Written as WrittenOutline;
 use image_store::record::{ErofsRecord, LayerRecord};
-use image_store::{OutlineRecord, layout};
+use image_store::{Checksum, OutlineRecord, layout};
 use oci_image::Layer;
 use oci_layers::{Limits, Note, read_layer};
 
@@ -24,6 +24,7 @@ use super::verified::VerifiedReader;
 pub(crate) struct Converted {
     pub(crate) record: LayerRecord,
     pub(crate) image: fs::File,
+    pub(crate) tree: fs::File,
     pub(crate) outline_record: OutlineRecord,
     pub(crate) outline: fs::File,
     /// Kept notes on attributes that were lost in the conversion, and the number of all such notes.
@@ -36,7 +37,7 @@ pub(crate) fn outline_path(path: &Path) -> PathBuf {
     path.with_extension("outline")
 }
 
-/// Converts a layer's blob to an EROFS image at `path` and an outline beside it, in one pass. This thread parses and writes;
+/// Converts a layer's blob to an EROFS image at `path`, with its tree and an outline beside it, in one pass. This thread parses and writes;
 /// another reads, verifies and decompresses.
 ///
 /// # Errors
@@ -68,17 +69,18 @@ pub(crate) fn convert(
         notes_total,
         outline: (outline, written),
     } = written?;
-    let (image, blake3, size_bytes) = file.finish();
+    let (image, tree, content) = file.finish().map_err(ConvertError::Io)?;
     let erofs = ErofsRecord {
         file: layout::layer_file(&layer.diff_id),
-        size_bytes,
+        size_bytes: content.length_bytes,
         blocks,
-        blake3,
+        blake3: Checksum::from_bytes(content.blake3),
     };
     let diff_id = layer.diff_id;
     Ok(Converted {
         record: LayerRecord { diff_id, erofs },
         image,
+        tree,
         outline_record: OutlineRecord::new(&diff_id, &written),
         outline,
         notes,

@@ -16,5 +16,6 @@ mod references;
 mod scenarios;
 mod space;
 mod support;
+mod trees;
 
 use testkit::{images, registry as server};

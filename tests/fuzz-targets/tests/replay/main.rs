@@ -34,6 +34,7 @@ macro_rules! targets {
 targets! {
     agent_frames: 5000,
     apply_record: 1000,
+    block_tree: 5000,
     disk_image: 5000,
     edge_answer: 5000,
     edge_request: 3000,
