@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 28] = [
+pub(super) const MAP: [Row; 29] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -85,6 +85,7 @@ pub(super) const MAP: [Row; 28] = [
             "msb-cancellation",
         ],
     ),
+    row("devices", &["vhost-device"]),
     row("edge", &["msb-tls-edge"]),
     row("secrets", &["msb-secrets"]),
     row("text", &["terminal-text"]),
