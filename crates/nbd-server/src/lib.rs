@@ -54,16 +54,15 @@
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
 
-mod disk;
 mod error;
 mod handshake;
 mod protocol;
 mod transmission;
 mod wire;
 
-pub use disk::Disk;
 pub use error::ServeError;
 pub use protocol::REQUEST_MAX_BYTES;
+pub use served_disk::Disk;
 
 use std::io::{BufReader, Read, Write};
 
