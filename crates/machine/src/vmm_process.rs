@@ -178,7 +178,8 @@ pub fn serve(
             served_disks.push(ServedDisk::Open(Box::new(disk.called(orders))));
             continue;
         }
-        let (socket, server) = disk.connect().map_err(io_error("serve a disk"))?;
+        let connected = disk.connect(&files.disk_socket());
+        let (socket, server) = connected.map_err(io_error("serve a disk"))?;
         let jail = server.jail();
         let serving = start_confined("disk", jail, strictness, move || server.serve())?;
         served_disks.push(ServedDisk::Connection(socket));
