@@ -1,9 +1,7 @@
 //! The features and the configuration space (`struct virtio_blk_config`, uapi/linux/virtio_blk.h).
 
-use crate::range::{DISCARD_MAX_SECTORS, ZERO_MAX_SECTORS};
+use crate::range::{DISCARD_MAX_SECTORS, SECTOR_BYTES, ZERO_MAX_SECTORS};
 
-/// The unit of offsets and lengths, in bytes.
-pub(crate) const SECTOR_BYTES: u64 = 512;
 /// The length of a serial number, in bytes: `VIRTIO_BLK_ID_BYTES`. A longer one is cut off.
 pub const SERIAL_MAX_BYTES: usize = 20;
 

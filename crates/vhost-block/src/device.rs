@@ -6,9 +6,9 @@ use served_disk::Disk;
 use vhost_device::{Answer, Description, Device, Request, ServeError};
 
 use crate::buffers::RequestBuffers;
-use crate::config::{self, SECTOR_BYTES, SERIAL_MAX_BYTES};
+use crate::config::{self, SERIAL_MAX_BYTES};
 use crate::header::{Header, Kind};
-use crate::range::{DISCARD_MAX_SECTORS, DiskRange, NamedRange, ZERO_MAX_SECTORS};
+use crate::range::{DISCARD_MAX_SECTORS, DiskRange, NamedRange, SECTOR_BYTES, ZERO_MAX_SECTORS};
 use crate::status::{OK, Refusal};
 use crate::transfer::Transfer;
 

@@ -1,8 +1,9 @@
 use std::io::Read;
 
-use crate::config::SECTOR_BYTES;
 use crate::status::Refusal;
 
+/// The unit of offsets and lengths, in bytes.
+pub(crate) const SECTOR_BYTES: u64 = 512;
 /// The longest discard, in sectors: 1 GiB.
 pub(crate) const DISCARD_MAX_SECTORS: u32 = 1 << 21;
 /// The longest range of zeros, in sectors: 32 MiB. They may have to be written, and nothing else uses the disk meanwhile.
