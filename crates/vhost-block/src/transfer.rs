@@ -9,15 +9,16 @@ use crate::buffers::RequestBuffers;
 use crate::range::DiskRange;
 use crate::status::Refusal;
 
-/// The size of the buffer, in bytes. Longer requests are carried out in parts.
-pub const TRANSFER_BYTES: usize = 128 << 10;
+/// The size of the buffer, in bytes. Longer requests are carried out in parts, between which nothing else uses the disk.
+pub const TRANSFER_BYTES: u64 = 128 << 10;
 
 /// The buffer between a disk and a guest.
 pub(crate) struct Transfer(Box<[u8]>);
 
 impl Transfer {
     pub(crate) fn new() -> Self {
-        Self(vec![0; TRANSFER_BYTES].into_boxed_slice())
+        let size = usize::try_from(TRANSFER_BYTES).expect("memory is larger than 128 KiB");
+        Self(vec![0; size].into_boxed_slice())
     }
 
     /// Reads a range of a disk into the guest's memory.
@@ -58,7 +59,8 @@ impl Transfer {
         })
     }
 
-    /// Calls `carry_out` for each part of a range, with as much of the buffer and the part's offset on the disk.
+    /// Calls `carry_out` for each part of a range, with as much of the buffer and the part's offset on the disk. Parts
+    /// meet at multiples of the buffer's size, so that none cuts a block of a disk whose request does not.
     fn in_parts(
         &mut self,
         range: DiskRange,
@@ -67,11 +69,12 @@ impl Transfer {
         let mut offset_bytes = range.offset_bytes;
         let end_bytes = offset_bytes + range.length_bytes;
         while offset_bytes < end_bytes {
-            let left = usize::try_from(end_bytes - offset_bytes).unwrap_or(usize::MAX);
-            let length = left.min(TRANSFER_BYTES);
+            let room_bytes = TRANSFER_BYTES - offset_bytes % TRANSFER_BYTES;
+            let length_bytes = room_bytes.min(end_bytes - offset_bytes);
+            let length = usize::try_from(length_bytes).expect("a part fits in the buffer");
             let part = self.0.get_mut(..length).unwrap_or_default();
             carry_out(part, offset_bytes)?;
-            offset_bytes += u64::try_from(length).unwrap_or(u64::MAX);
+            offset_bytes += length_bytes;
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ fn bytes_that_were_written_are_read() {
 #[test]
 fn a_request_may_be_longer_than_the_buffer_between_disk_and_guest() {
     let mut guest = Guest::new(MemoryDisk::new(SIZE_BYTES));
-    let bytes = pattern(3 * vhost_block::TRANSFER_BYTES + 512);
+    let bytes = pattern(3 * vhost_block::TRANSFER_BYTES as usize + 512);
     assert_eq!(guest.write(1, &bytes), OK);
     guest.put(&vec![0; bytes.len()]);
     assert_eq!(guest.read(1, bytes.len()), (OK, bytes));
