@@ -13,7 +13,7 @@ pub(crate) struct RequestBuffers<'a> {
 impl<'a> RequestBuffers<'a> {
     /// Returns the buffers of a request. `None` if a buffer lies outside of the guest's memory, or there is no byte for
     /// the status.
-    pub(crate) fn new(buffers: &'a Buffers) -> Option<Self> {
+    pub(crate) fn from_chain(buffers: &'a Buffers) -> Option<Self> {
         let memory = buffers.memory();
         let input = Reader::new(memory, buffers.clone()).ok()?;
         let mut output = Writer::new(memory, buffers.clone()).ok()?;

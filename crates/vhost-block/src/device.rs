@@ -123,7 +123,7 @@ impl<D: Disk + Send + 'static> BlockDevice<D> {
     /// Returns the range of a read or a write with `data_bytes`.
     fn data(&self, header: Header, data_bytes: usize) -> Result<DiskRange, Refusal> {
         let length_bytes = u64::try_from(data_bytes).map_err(|_| Refusal::Failed)?;
-        DiskRange::new(header.sector, length_bytes, self.sectors)
+        DiskRange::checked(header.sector, length_bytes, self.sectors)
     }
 
     fn named(
@@ -145,7 +145,7 @@ impl<D: Disk + Send + 'static> BlockDevice<D> {
 
 impl<D: Disk + Send + 'static> Answer for BlockDevice<D> {
     fn answer(&self, request: Request) -> io::Result<()> {
-        let length = match RequestBuffers::new(request.buffers()) {
+        let length = match RequestBuffers::from_chain(request.buffers()) {
             Some(mut buffers) => {
                 let outcome = self.carry_out(&mut buffers);
                 buffers.end(outcome.map_or_else(Refusal::status, |()| OK))

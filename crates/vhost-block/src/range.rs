@@ -22,8 +22,8 @@ pub(crate) struct DiskRange {
 }
 
 impl DiskRange {
-    /// Returns the range of `length_bytes` from a sector on, on a disk of `sectors`.
-    pub(crate) fn new(sector: u64, length_bytes: u64, sectors: u64) -> Result<Self, Refusal> {
+    /// Returns the range of `length_bytes` from a sector on, if a disk of `sectors` has it.
+    pub(crate) fn checked(sector: u64, length_bytes: u64, sectors: u64) -> Result<Self, Refusal> {
         let end = sector.checked_add(length_bytes / SECTOR_BYTES);
         let is_on_disk = end.is_some_and(|end| end <= sectors);
         let offset_bytes = sector.checked_mul(SECTOR_BYTES);
@@ -71,7 +71,7 @@ impl NamedRange {
         }
         let length_bytes = u64::from(count) * SECTOR_BYTES;
         Ok(Self {
-            range: DiskRange::new(u64::from_le_bytes(first), length_bytes, sectors)?,
+            range: DiskRange::checked(u64::from_le_bytes(first), length_bytes, sectors)?,
             may_unmap: flags & UNMAP != 0,
         })
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_range_lies_on_the_disk() {
-        let range = |sector, length_bytes| DiskRange::new(sector, length_bytes, 8);
+        let range = |sector, length_bytes| DiskRange::checked(sector, length_bytes, 8);
         let whole = DiskRange {
             offset_bytes: 0,
             length_bytes: 4096,
