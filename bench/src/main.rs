@@ -87,7 +87,7 @@ enum Benchmark {
     Push(push::Arguments),
     /// Measure a writable disk before its first use: time, bytes, and growth under an idle guest
     Disk(disk::Arguments),
-    /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls
+    /// Measure `msb exec`: its output against the console's, many at once, a reader that stalls, MCP
     Exec(exec::Arguments),
     /// Measure TLS that is ended for the hosts of secrets, beside TLS that is passed on
     Edge(edge::Arguments),

@@ -53,6 +53,11 @@ impl Msb {
         }
     }
 
+    /// Returns the directory with images and sandboxes.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// Returns a command for the program, without arguments.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.program);

@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "crates/agent",
             "crates/agent-protocol",
             "crates/sandbox-model",
+            "crates/sftp-server",
             "crates/tree-archive",
             "crates/tar-stream",
             "crates/fstree",

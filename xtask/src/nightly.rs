@@ -9,7 +9,7 @@ use crate::test::one_after_the_other;
 
 /// The command lines of the recipes, without `cargo xtask`, the shorter ones first. `.ci/run` has a short form of
 /// those without a comment.
-const LINES: [&str; 27] = [
+const LINES: [&str; 29] = [
     // Not in .ci/run: it fetches cargo-deny.
     "deny",
     // Not in .ci/run, which replays the corpus: libFuzzer needs nightly Rust.
@@ -35,6 +35,10 @@ const LINES: [&str; 27] = [
     "crowd",
     // Not in .ci/run: other projects' suites.
     "suites",
+    // Not in .ci/run: the frameworks take a gigabyte, and their samples boot dozens of guests.
+    "adapters",
+    // Not in .ci/run: it fetches 400 MB, and installs them in an emulated guest.
+    "long-guides",
     "sdk --long",
     "kills",
     "powercut",

@@ -3,6 +3,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use clap::{ArgMatches, Command};
+use test_fixtures::command::shown;
 use test_fixtures::{build, images, kernel, tools};
 
 use crate::{
@@ -87,12 +88,31 @@ const RECIPES: &[Recipe] = &[
         run: |arguments| done(sdk::run(arguments)),
     },
     Recipe {
+        command: || recipe("adapters", "Test the SDK's adapters for evaluations"),
+        run: |_| done(sdk::adapters::run()),
+    },
+    Recipe {
+        command: || recipe("long-guides", "Run the guides that fetch packages of npm"),
+        run: |_| {
+            done(shown(
+                test::product::tests("boot").args(["--", "--ignored"]),
+            ))
+        },
+    },
+    Recipe {
         command: fuzz::command,
         run: |arguments| done(fuzz::run(arguments)),
     },
     Recipe {
         command: || recipe("nightly", "Run every check that is too long for .ci/run"),
         run: |_| done(nightly::run()),
+    },
+    Recipe {
+        command: || {
+            let about = "Run each recipe that a document names, as from a clone with nothing built";
+            programs::passing_on(recipe("documented", about))
+        },
+        run: |arguments| programs::package("guides", arguments),
     },
     Recipe {
         command: bench_boot::command,

@@ -10,20 +10,17 @@ use test_fixtures::paths;
 const FILE_MAX_LINES: usize = 500;
 /// The size limit of a crate's `src`, in lines, its unit tests included.
 const CRATE_MAX_LINES: usize = 12_000;
-/// The crate over the limit, and the size that it had when the limit was set. It only shrinks.
-const OVER: [(&str, usize); 1] = [("sdk", 18_800)];
 
-/// Checks that no file and no crate is over its limit.
+/// Checks that no file and no crate is over the limit.
 pub(crate) fn check() -> Result<()> {
     let mut faults = files()?;
     for folder in fs::read_dir(paths::root().join("crates"))? {
         let folder = folder?;
         let name = folder.file_name().to_string_lossy().into_owned();
         let lines = lines_below(&folder.path().join("src"))?;
-        let limit = limit(&name);
-        if lines > limit {
+        if lines > CRATE_MAX_LINES {
             faults.push(format!(
-                "crates/{name} has {lines} lines, and may have {limit}"
+                "crates/{name} has {lines} lines, and may have {CRATE_MAX_LINES}"
             ));
         }
     }
@@ -31,11 +28,6 @@ pub(crate) fn check() -> Result<()> {
         bail!("too large:\n  {}", faults.join("\n  "));
     }
     Ok(())
-}
-
-fn limit(name: &str) -> usize {
-    let over = OVER.iter().find(|(over, _)| *over == name);
-    over.map_or(CRATE_MAX_LINES, |(_, lines)| *lines)
 }
 
 /// Returns the number of lines of all Rust files below a directory, without build output; 0 if it does not
@@ -108,23 +100,6 @@ fn production_lines(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_crate_over_the_limit_has_a_limit_that_is_not_far() {
-        for (name, limit) in OVER {
-            let lines = lines_below(&paths::root().join("crates").join(name).join("src"));
-            let lines = lines.expect("read");
-            assert!(
-                lines > CRATE_MAX_LINES,
-                "{name} has {lines} lines: its exception goes"
-            );
-            assert!(
-                limit < lines + 1_000,
-                "{name} has {lines} lines: lower its limit of {limit}"
-            );
-        }
-        assert_eq!(limit("vmdk"), CRATE_MAX_LINES);
-    }
 
     #[test]
     fn tests_of_a_file_are_not_counted() {

@@ -37,9 +37,8 @@ impl Events for Unlogged {
 }
 
 impl Proxy {
-    /// Starts a server, and the proxy in front of it. Both serve until this program ends.
-    pub(super) fn start() -> Result<Self> {
-        let upstream = Upstream::start(&[ENDED, PASSED])?;
+    /// Starts the proxy in front of a server with both names. It serves until this program ends.
+    pub(super) fn start(upstream: &Upstream) -> Result<Self> {
         let mut secret: Secret = format!("KEY@{ENDED}").parse()?;
         secret.draw_placeholder()?;
         let placeholder = secret.placeholder.clone().context("no placeholder")?;
@@ -91,7 +90,7 @@ async fn serve(listener: TcpListener, edge: Arc<Edge>, server: SocketAddr) -> Re
         guest.set_nodelay(true)?;
         let edge = Arc::clone(&edge);
         tokio::spawn(async move {
-            let dial = move || TcpStream::connect(server);
+            let dial = move |_: Option<String>| TcpStream::connect(server);
             edge.serve(guest, PORT, dial, true, &Unlogged).await
         });
     }

@@ -24,22 +24,9 @@ pub(super) struct Upstream {
 }
 
 impl Upstream {
-    /// Starts a server with these names. It serves until this program ends.
+    /// Starts a server with these names, which speaks HTTP/1.1. It serves until this program ends.
     pub(super) fn start(names: &[&str]) -> Result<Self> {
-        let mut params = CertificateParams::new(Vec::new())?;
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name = name("an authority of msb bench");
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        let texts: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        let mut params = CertificateParams::new(texts)?;
-        params.distinguished_name = name("a server of msb bench");
-        let key = KeyPair::generate()?;
-        let certificate = params.signed_by(&key, &issuer)?;
-        let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)?;
+        let (config, authority) = config(names)?;
         let config = Arc::new(config);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -50,11 +37,27 @@ impl Upstream {
                 thread::spawn(move || serve(stream, config));
             }
         });
-        Ok(Self {
-            address,
-            authority: issuer.pem(),
-        })
+        Ok(Self { address, authority })
     }
+}
+
+/// Returns the configuration of a server with these names, and its authority's certificate.
+pub(super) fn config(names: &[&str]) -> Result<(ServerConfig, String)> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name = name("an authority of msb bench");
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+    let texts: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(texts)?;
+    params.distinguished_name = name("a server of msb bench");
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, &issuer)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(anyhow::Error::msg)?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)?;
+    Ok((config, issuer.pem()))
 }
 
 fn name(text: &str) -> DistinguishedName {

@@ -1,7 +1,8 @@
 //! `msb exec` on one sandbox: the throughput of its output against the VMM's console, many
-//! concurrent commands, and a reader that stalls. Each also measures the host's memory.
+//! concurrent commands, a reader that stalls, and the same command by `msb mcp`.
 
 mod crowd;
+mod mcp;
 mod memory;
 mod running;
 mod stalled;
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments, msb: &Msb) -> Result<Report> {
         throughput::measure(&sandbox, arguments.output_mib, arguments.runs)?,
         crowd::measure(&sandbox, arguments.crowd)?,
         stalled::measure(&sandbox, arguments.stall_s)?,
+        mcp::measure(&sandbox, msb, arguments.runs)?,
     ];
     let (mut tables, mut targets) = (Vec::new(), Vec::new());
     for (table, judged) in parts {

@@ -34,6 +34,11 @@ impl Running {
         })
     }
 
+    /// Returns the name of the sandbox.
+    pub(super) fn name(&self) -> &str {
+        &self.sandbox.name
+    }
+
     /// Returns `msb exec` of a line for the guest's shell, with its three streams piped.
     pub(super) fn shell(&self, line: &str) -> Command {
         let mut exec = self.sandbox.exec(&["--interactive"]);

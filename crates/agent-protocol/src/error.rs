@@ -80,6 +80,14 @@ pub enum ClientError {
     /// The agent reports why it cannot run the command.
     #[error("{}", .0.message)]
     Refused(Failure),
+    /// There is no connection with a socket of the guest, or it broke.
+    #[error("{message}")]
+    Socket {
+        /// The error's number on Linux; 0 if it has none.
+        errno: i32,
+        /// One line: what failed, on which object, and why.
+        message: String,
+    },
     /// The guest cannot perform a call on files.
     #[error("{message}")]
     Files {
@@ -117,6 +125,7 @@ impl Diagnose for ClientError {
             | Self::Cut { .. }
             | Self::Pause { .. }
             | Self::Silent { .. }
+            | Self::Socket { .. }
             | Self::OutOfTurn => return Diagnosis::default(),
         })
     }

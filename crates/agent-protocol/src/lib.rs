@@ -14,11 +14,13 @@ mod freeze;
 mod greeting;
 mod heartbeat;
 mod length;
+mod network;
 mod ownership;
 mod proxy;
 mod questions;
 mod roll_back;
 mod services;
+mod sockets;
 
 /// The generated code of `proto/`: the messages, the clients, and the servers' traits.
 #[allow(
@@ -47,6 +49,7 @@ pub use ownership::Ownership;
 pub use proxy::{Passage, Proxy, Silence};
 pub use questions::QuestionEvents;
 pub use roll_back::RollingBack;
+pub use sockets::{Accepts, GuestReader, GuestSocket, GuestWriter, Target};
 pub use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 
 /// The version of the service. An older peer answers calls that it lacks with `UNIMPLEMENTED`.

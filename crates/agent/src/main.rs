@@ -23,7 +23,9 @@ mod questions;
 mod reaper;
 mod remount;
 mod service;
+mod sftp;
 mod shutdown;
+mod sockets;
 mod trim;
 mod unmount;
 mod uptime;
@@ -39,6 +41,9 @@ fn main() -> ExitCode {
     }
     if Path::new(&name).file_name() == Some(questions::NAME.as_ref()) {
         return questions::run(arguments);
+    }
+    if name == sftp::NAME {
+        return sftp::run();
     }
     let started_us = uptime::now_us();
     read_ahead();

@@ -1,14 +1,15 @@
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    AskEvent, AskInput, Chunk, DiskFailure, ExecInput, FollowClockReply, FollowClockRequest,
-    FreezeEvent, FreezeInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
+    AcceptEvent, AcceptRequest, AskEvent, AskInput, Chunk, ConnectEvent, ConnectInput,
+    ConnectStart, DiskFailure, ExecInput, FollowClockReply, FollowClockRequest, FreezeEvent,
+    FreezeInput, GetArchiveRequest, HelloReply, HelloRequest, ListReply, ListRequest,
     MakeDirectoryReply, MakeDirectoryRequest, MountRootReply, MountRootRequest, PauseReply,
     PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput, PutArchiveReply,
     ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest, ResizeReply,
     ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest, SignalReply,
     SignalRequest, StatReply, StatRequest, StatsReply, StatsRequest, UnmountRootReply,
     UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest, WriteFileInput,
-    WriteFileReply, exec_input, freeze_input, put_archive_input, write_file_input,
+    WriteFileReply, connect_input, exec_input, freeze_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{Request, Response, Status, Streaming, VERSION, async_trait};
 use tokio::time::{Duration, Instant};
@@ -24,6 +25,7 @@ use crate::questions::Questions;
 use crate::reaper::Reaper;
 use crate::remount;
 use crate::shutdown;
+use crate::sockets::Sockets;
 use crate::unmount;
 use crate::uptime;
 
@@ -41,6 +43,7 @@ pub(crate) struct Service {
     running: Running,
     boot_times: BootTimes,
     questions: Questions,
+    sockets: Sockets,
 }
 
 impl Service {
@@ -50,11 +53,12 @@ impl Service {
             running: Running::default(),
             boot_times,
             questions,
+            sockets: Sockets::new(),
         }
     }
 
     /// Fails if no commands and no calls on files are accepted.
-    fn accept(&self) -> Result<(), Status> {
+    fn admit(&self) -> Result<(), Status> {
         self.running
             .refusal()
             .map_or(Ok(()), |reason| Err(Status::unavailable(reason)))
@@ -66,7 +70,7 @@ impl Service {
         &self,
         work: impl FnOnce() -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
-        self.accept()?;
+        self.admit()?;
         files::waiting(work).await
     }
 }
@@ -95,7 +99,7 @@ impl Sandbox for Service {
         let Some(exec_input::Input::Start(start)) = first else {
             return Err(Status::invalid_argument("the first input is not a command"));
         };
-        self.accept()?;
+        self.admit()?;
         let events = exec::run(start, inputs, &self.reaper, &self.running).await;
         Ok(Response::new(events))
     }
@@ -220,7 +224,7 @@ impl Sandbox for Service {
     }
 
     async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
-        self.accept()?;
+        self.admit()?;
         // The figures are the machine's, in the agent's own `/proc`.
         let read = tokio::task::spawn_blocking(figures::read).await;
         let reply = read.map_err(|_| Status::internal("the agent failed"))?;
@@ -245,6 +249,41 @@ impl Sandbox for Service {
         Ok(Response::new(self.questions.pass_on(request.into_inner())))
     }
 
+    type ConnectStream = Answers<ConnectEvent>;
+
+    async fn connect(
+        &self,
+        request: Request<Streaming<ConnectInput>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
+        let mut inputs = request.into_inner();
+        let start = connect_start(&mut inputs).await?;
+        self.admit()?;
+        self.sockets.connect(start, inputs).map(Response::new)
+    }
+
+    type AcceptStream = Answers<AcceptEvent>;
+
+    async fn accept(
+        &self,
+        request: Request<AcceptRequest>,
+    ) -> Result<Response<Self::AcceptStream>, Status> {
+        self.admit()?;
+        let events = self.sockets.accept(request.into_inner(), &self.running);
+        events.await.map(Response::new)
+    }
+
+    type CarryStream = Answers<ConnectEvent>;
+
+    async fn carry(
+        &self,
+        request: Request<Streaming<ConnectInput>>,
+    ) -> Result<Response<Self::CarryStream>, Status> {
+        let mut inputs = request.into_inner();
+        let start = connect_start(&mut inputs).await?;
+        self.admit()?;
+        self.sockets.carry(&start, inputs).map(Response::new)
+    }
+
     type FreezeStream = Answers<FreezeEvent>;
 
     async fn freeze(
@@ -256,7 +295,7 @@ impl Sandbox for Service {
         let Some(freeze_input::Input::Start(start)) = first else {
             return Err(Status::invalid_argument("the first input is not a start"));
         };
-        self.accept()?;
+        self.admit()?;
         let events = freeze::freeze(start, inputs, &self.running);
         Ok(Response::new(events))
     }
@@ -329,6 +368,14 @@ impl Sandbox for Service {
             return Err(Status::failed_precondition("nothing was shut down"));
         }
         shutdown::power_off()
+    }
+}
+
+/// Receives the first input of a connection.
+async fn connect_start(inputs: &mut Streaming<ConnectInput>) -> Result<ConnectStart, Status> {
+    match inputs.message().await?.and_then(|input| input.input) {
+        Some(connect_input::Input::Start(start)) => Ok(start),
+        _ => Err(Status::invalid_argument("the first input is not a start")),
     }
 }
 

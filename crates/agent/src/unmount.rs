@@ -15,7 +15,7 @@ use rustix::process::{chdir, fchdir, pivot_root};
 use tokio::sync::oneshot;
 
 use crate::boot::{BOOT_ROOT, OLD_ROOT, kept_mounts, own_mounts, written_devices};
-use crate::{console, questions, trim};
+use crate::{console, questions, sockets, trim};
 
 /// The time that the kernel may take to release a disk.
 pub(crate) const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
@@ -104,6 +104,7 @@ fn leave_root() -> io::Result<()> {
     chdir("/")?;
     own_mounts::close();
     questions::close();
+    sockets::close();
     Ok(unmount(OLD_ROOT, UnmountFlags::DETACH)?)
 }
 

@@ -5,12 +5,13 @@ use clap::{ArgAction, Args, CommandFactory as _, Parser, Subcommand};
 use crate::commands::{
     allow, apply, asks, attach, bench, command_history, commit, completion, container_prune, cp,
     create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect, jobs, kill, limits,
-    load, login, logout, logs, maintain, man, mcp, network, pause, port, prune, ps, pull, push,
-    rename, restage, restart, rm, rollback, run, save, secret, share, snapshot, start, stats, stop,
-    system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    load, login, logout, logs, maintain, man, mcp, network, network_rules, pause, port, prune, ps,
+    pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot,
+    sockets, ssh, start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume,
+    wait,
 };
 use crate::internal::{
-    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, VMM_COMMAND,
+    MAINTAIN_COMMAND, NETWORK_COMMAND, SECRETS_COMMAND, SHARE_COMMAND, SOCKETS_COMMAND, VMM_COMMAND,
 };
 
 /// Run any OCI image in a microVM.
@@ -91,6 +92,12 @@ pub(crate) enum Command {
     Bench(bench::Arguments),
     /// Serve sandboxes as tools to an MCP client, over standard input and output
     Mcp(Box<mcp::Arguments>),
+    /// Open a shell in a sandbox, or run a command, with the OpenSSH client of this host
+    Ssh(ssh::Arguments),
+    /// Print the configuration by which ssh, scp, sftp and editors reach sandboxes
+    SshConfig(ssh::ConfigArguments),
+    /// Serve a sandbox to an SSH client, over standard input and output
+    SshProxy(ssh::ProxyArguments),
     /// Print versions
     Version(version::Arguments),
     /// Print a completion script for a shell
@@ -125,6 +132,9 @@ pub(crate) enum Command {
     /// Read the sources of a sandbox's secrets again (internal)
     #[command(name = SECRETS_COMMAND, hide = true)]
     Secrets(secret::RefreshArguments),
+    /// Forward sockets of the host (internal)
+    #[command(name = SOCKETS_COMMAND, hide = true)]
+    Sockets(sockets::Arguments),
 }
 
 /// The commands for sandboxes.
@@ -171,8 +181,10 @@ pub(crate) enum SandboxCommand {
     Discard(discard::Arguments),
     /// Change the rule of a path in a staged directory, and let its files in
     Allow(allow::Arguments),
-    /// Answer the questions of a sandbox for hidden files
+    /// Answer the questions of a sandbox for hidden files and denied destinations
     Asks(asks::Arguments),
+    /// Show and change the rules of a sandbox's network
+    Network(network_rules::Arguments),
     /// List, change and remove a sandbox's secrets
     #[command(alias = "secrets")]
     Secret(secret::Arguments),

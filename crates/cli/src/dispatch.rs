@@ -6,9 +6,10 @@ use crate::args::{Arguments, Command, ContainerCommand, SandboxCommand, SystemCo
 use crate::commands::{
     Context, allow, apply, asks, attach, bench, block_on, command_history, commit, completion,
     container_prune, cp, create, df, diff, discard, doctor, exec, fork, fs, image, images, inspect,
-    jobs, kill, limits, load, login, logout, logs, maintain, man, mcp, network, pause, port, prune,
-    ps, pull, push, rename, restage, restart, rm, rollback, run, save, secret, share, snapshot,
-    start, stats, stop, system_prune, tag, top, undo, update, version, vmm, volume, wait,
+    jobs, kill, limits, load, login, logout, logs, maintain, man, mcp, network, network_rules,
+    pause, port, prune, ps, pull, push, rename, restage, restart, rm, rollback, run, save, secret,
+    share, snapshot, sockets, ssh, start, stats, stop, system_prune, tag, top, undo, update,
+    version, vmm, volume, wait,
 };
 use crate::{args, environment, memory_limit};
 use msb_terminal::failure::Outcome;
@@ -41,6 +42,7 @@ const fn uses_home(command: &Command) -> bool {
             | Command::Network(_)
             | Command::Share(_)
             | Command::Secrets(_)
+            | Command::Sockets(_)
     )
 }
 
@@ -90,6 +92,9 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Doctor(arguments) => block_on(doctor::run(context, &arguments)),
         Command::Bench(arguments) => bench::run(context, &arguments),
         Command::Mcp(arguments) => block_on(mcp::run(context, &arguments)),
+        Command::Ssh(arguments) => block_on(ssh::run(context, &arguments)),
+        Command::SshConfig(arguments) => ssh::configure(context, &arguments),
+        Command::SshProxy(arguments) => block_on(ssh::serve(context, &arguments)),
         Command::Version(arguments) => version::run(context, &arguments),
         Command::Completion(arguments) => completion::run(&arguments),
         Command::Limits(_) => limits::run(),
@@ -113,6 +118,7 @@ fn dispatch(context: &Context, command: Command) -> Outcome {
         Command::Share(arguments) => share::run(&arguments),
         Command::Maintain(arguments) => block_on(maintain::run(context, &arguments)),
         Command::Secrets(arguments) => secret::refresh(&arguments),
+        Command::Sockets(arguments) => sockets::run(&arguments),
     }
 }
 
@@ -142,6 +148,7 @@ fn dispatch_sandbox(context: &Context, command: SandboxCommand) -> Outcome {
         SandboxCommand::Discard(arguments) => block_on(discard::run(context, &arguments)),
         SandboxCommand::Allow(arguments) => block_on(allow::run(context, &arguments)),
         SandboxCommand::Asks(arguments) => block_on(asks::run(context, &arguments)),
+        SandboxCommand::Network(arguments) => block_on(network_rules::run(context, &arguments)),
         SandboxCommand::Secret(arguments) => block_on(secret::run(context, &arguments)),
         SandboxCommand::Restage(arguments) => block_on(restage::run(context, &arguments)),
         SandboxCommand::Snapshot(arguments) => block_on(snapshot::run(context, &arguments)),

@@ -248,7 +248,7 @@ mod tests {
             error.expect_err("a mistake")
         };
         for (word, similar) in [
-            ("netwrok", None),
+            ("netwrok", Some("'network'")),
             ("__vm", None),
             ("imags", Some("'images'")),
         ] {

@@ -16,13 +16,16 @@ pub(crate) const QEMU_COMMAND: &str = "__qemu";
 pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
 /// The command that reads the sources of a sandbox's secrets again.
 pub(crate) const SECRETS_COMMAND: &str = "__secrets";
+/// The command that forwards sockets of the host.
+pub(crate) const SOCKETS_COMMAND: &str = "__sockets";
 
-const ALL: [&str; 5] = [
+const ALL: [&str; 6] = [
     VMM_COMMAND,
     NETWORK_COMMAND,
     SHARE_COMMAND,
     MAINTAIN_COMMAND,
     SECRETS_COMMAND,
+    SOCKETS_COMMAND,
 ];
 
 /// Returns true if a command line, without the program's name, is that of a process that msb starts by
@@ -50,6 +53,7 @@ mod tests {
         assert!(known("__share /d 0"));
         assert!(known("--home /h __maintain 0f"));
         assert!(known("--home /h __secrets /d"));
+        assert!(known("--home /h __sockets /d"));
         assert!(!known("exec name __vmm"));
         assert!(!known("--home __vmm ps"));
         assert!(!known("--home"));

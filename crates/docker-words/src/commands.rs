@@ -17,6 +17,8 @@ const fn missing(words: &'static str, instead: &'static str) -> MissingCommand {
 const BUILD: &str = "msb does not build images; build with docker, podman or buildah, and pass the output of docker \
      save to msb load";
 const CLUSTER: &str = "msb runs sandboxes only on this host; msb run -d starts one";
+const NETWORKS: &str =
+    "msb has no networks to manage, because each sandbox has its own; see --network of msb run";
 const CONFIG: &str =
     "msb does not store configs; -e, --env-file, --copy and -v pass them to a sandbox";
 
@@ -78,11 +80,11 @@ pub const ALL: &[MissingCommand] = &[
         "network ls",
         "msb has no networks to list; see --network of msb run",
     ),
-    missing(
-        "network",
-        "msb has no networks to manage, because each sandbox has its own; see --network of msb \
-             run",
-    ),
+    missing("network connect", NETWORKS),
+    missing("network create", NETWORKS),
+    missing("network disconnect", NETWORKS),
+    missing("network inspect", NETWORKS),
+    missing("network prune", NETWORKS),
     missing("node", CLUSTER),
     missing(
         "plugin",
@@ -115,11 +117,16 @@ pub const ALL: &[MissingCommand] = &[
 /// for the first word. `None` if msb has no answer.
 #[must_use]
 pub fn answer(path: &str, typed: &[&str]) -> Option<&'static str> {
+    let named = |words: &str| ALL.iter().find(|missing| missing.words == words);
+    if path == "network" {
+        // msb has the group, and not all of its commands.
+        let words = format!("{path} {}", typed.first()?);
+        return Some(named(&words)?.instead);
+    }
     if !matches!(path, "" | "image" | "container" | "system") {
         return None;
     }
     let both = typed.join(" ");
-    let named = |words: &str| ALL.iter().find(|missing| missing.words == words);
     let missing = named(&both).or_else(|| named(typed.first()?))?;
     Some(missing.instead)
 }

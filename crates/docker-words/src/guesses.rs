@@ -26,7 +26,7 @@ const ALL: &[Guess] = &[
     },
     Guess {
         paths: &["", "container"],
-        words: &["shell", "ssh", "enter", "sh", "bash"],
+        words: &["shell", "enter", "sh", "bash"],
         instead: "msb exec -it SANDBOX sh opens a shell in a sandbox",
     },
     Guess {

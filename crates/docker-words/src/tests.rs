@@ -28,6 +28,9 @@ fn an_answer_is_found_for_its_command_alone() {
     // Two words go before the first of them.
     let answer = commands::answer("", &["network", "ls"]);
     assert!(answer.is_some_and(|answer| answer.contains("no networks to list")));
+    let answer = commands::answer("network", &["create", "n"]);
+    assert!(answer.is_some_and(|answer| answer.contains("no networks to manage")));
+    assert_eq!(commands::answer("network", &["allow"]), None);
     assert!(options::answer("container run", "--gpus").is_some());
     assert_eq!(options::answer("pull", "--gpus"), None);
     assert_eq!(options::answer("run", "--privileged"), None);

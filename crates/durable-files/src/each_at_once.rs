@@ -1,7 +1,7 @@
 //! Work on many files that waits for the disk.
 
 use std::panic::resume_unwind;
-use std::thread::scope;
+use std::thread::{Builder, scope};
 
 /// The number of threads. A filesystem makes the syncs of several threads durable together.
 const THREADS: usize = 16;
@@ -22,13 +22,18 @@ pub fn each_at_once<T: Sync, E: Send>(
     let work = &work;
     scope(|scope| {
         let parts = items.chunks(length);
-        let workers: Vec<_> = parts
-            .map(|part| scope.spawn(move || part.iter().try_for_each(work)))
+        let begun: Vec<_> = parts
+            .map(|part| {
+                let worker = move || part.iter().try_for_each(work);
+                (part, Builder::new().spawn_scoped(scope, worker))
+            })
             .collect();
-        let ended = workers.into_iter().map(|worker| worker.join());
-        let outcomes: Vec<_> = ended
-            .map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect();
+        let ended = begun.into_iter().map(|(part, worker)| match worker {
+            Ok(worker) => worker.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // The host has no room for another thread.
+            Err(_) => part.iter().try_for_each(work),
+        });
+        let outcomes: Vec<_> = ended.collect();
         outcomes.into_iter().collect()
     })
 }

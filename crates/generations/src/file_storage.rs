@@ -3,7 +3,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use durable_files::{create_new, ensure_directory, open_or_create, sync_directory};
+use durable_files::{create_new, each_at_once, ensure_directory, open_or_create, sync_directory};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::{Errno, preadv, pwritev};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -104,6 +104,17 @@ impl Storage for FileStorage {
 
     fn sync_names(&self) -> io::Result<()> {
         sync_directory(&self.directory)
+    }
+
+    fn sync_files(&self, files: &[&PoolFile]) -> Result<(), (usize, io::Error)> {
+        let mut own = Vec::with_capacity(files.len());
+        for (index, file) in files.iter().enumerate() {
+            own.push((index, file.own().map_err(|error| (index, error))?));
+        }
+        // A journal makes the syncs of several threads durable by one commit.
+        each_at_once(&own, |(index, file)| {
+            file.sync_data().map_err(|error| (*index, error))
+        })
     }
 
     fn lock(&self, name: &str, access: Access) -> io::Result<Option<FileLock>> {

@@ -29,6 +29,8 @@ pub(crate) struct Head<F> {
     /// The blocks whose state is not yet in the log.
     unlogged: BlockSet,
     has_unsynced_data: bool,
+    /// True if the data file was synced since it was made or opened, so that its size is durable.
+    has_durable_size: bool,
     has_unsynced_log: bool,
     /// True if the log may have records behind its end, left by an append that failed partway.
     has_unfinished_append: bool,
@@ -94,6 +96,7 @@ impl<F: StorageFile> Head<F> {
             content: Content::default(),
             unlogged: BlockSet::default(),
             has_unsynced_data: false,
+            has_durable_size: false,
             has_unsynced_log: false,
             has_unfinished_append: false,
             has_unsure_log: false,
@@ -113,6 +116,15 @@ impl<F: StorageFile> Head<F> {
                 // The blocks may have been data, and not been punched before the end.
                 Kind::Zeros => self.content.add_zeros(*run, true),
             }
+        }
+    }
+
+    /// Ends the head.
+    pub(crate) fn into_sealing(self) -> Sealing<F> {
+        Sealing {
+            is_durable: self.has_durable_size && !self.has_unsynced_data,
+            data: self.data,
+            content: self.content,
         }
     }
 
@@ -170,6 +182,7 @@ impl<F: StorageFile> Head<F> {
         if self.has_unsynced_data {
             self.data.sync()?;
             self.has_unsynced_data = false;
+            self.has_durable_size = true;
         }
         if self.has_unsure_log {
             self.rewrite_log(storage)?;
@@ -286,17 +299,24 @@ fn other_runs(map: &BlockMap, blocks: Run, slot: Slot) -> Vec<(Run, Slot)> {
 pub(crate) struct Sealing<F> {
     pub(crate) data: Data<F>,
     pub(crate) content: Content,
+    /// True if the data is durable.
+    is_durable: bool,
 }
 
 impl<F: StorageFile> Sealing<F> {
-    /// Makes the data durable, and the list of its blocks.
-    pub(crate) fn seal<S>(&self, storage: &S) -> Result<(), StorageError>
+    /// Writes the list of the blocks, which is not durable yet. Returns its name and the open file.
+    pub(crate) fn write_list<S>(&self, storage: &S) -> Result<(String, F), StorageError>
     where
         S: Storage<File = F>,
     {
-        self.data.sync()?;
-        let list = self.content.list(&self.data);
-        sealed::write(storage, &names::blocks(self.data.id), &list.to_bytes())?;
-        Ok(())
+        let name = names::blocks(self.data.id);
+        let list = self.content.list(&self.data).to_bytes();
+        let file = sealed::write_unsynced(storage, &name, &list)?;
+        Ok((name, file))
+    }
+
+    /// Returns the data file with its name; `None` if it is durable.
+    pub(crate) fn unsynced_data(&self) -> Option<(String, &F)> {
+        (!self.is_durable).then(|| (names::data(self.data.id), &*self.data.file))
     }
 }

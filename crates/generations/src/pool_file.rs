@@ -74,7 +74,7 @@ impl StorageFile for PoolFile {
 
 impl PoolFile {
     /// Returns the file, to be changed.
-    fn own(&self) -> io::Result<&File> {
+    pub(crate) fn own(&self) -> io::Result<&File> {
         match self {
             Self::Own(file) => Ok(file),
             Self::Base(_) => Err(io::ErrorKind::ReadOnlyFilesystem.into()),

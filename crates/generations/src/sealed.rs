@@ -60,11 +60,33 @@ pub(crate) fn write<S: Storage>(
     name: &str,
     bytes: &[u8],
 ) -> Result<S::File, StorageError> {
+    let file = write_unsynced(storage, name, bytes)?;
+    file.sync().map_err(StorageError::of(SYNC, name))?;
+    Ok(file)
+}
+
+/// Makes a file with these bytes in the place of a leftover, and returns it open. It is not durable.
+pub(crate) fn write_unsynced<S: Storage>(
+    storage: &S,
+    name: &str,
+    bytes: &[u8],
+) -> Result<S::File, StorageError> {
     let file = create_anew(storage, name)?;
     let written = file.write_all_at(bytes, 0);
     written.map_err(StorageError::of("write", name))?;
-    file.sync().map_err(StorageError::of(SYNC, name))?;
     Ok(file)
+}
+
+/// Makes files durable, which are given with their names.
+pub(crate) fn sync_files<S: Storage>(
+    storage: &S,
+    files: &[(String, &S::File)],
+) -> Result<(), StorageError> {
+    let open: Vec<&S::File> = files.iter().map(|(_, file)| *file).collect();
+    storage.sync_files(&open).map_err(|(index, error)| {
+        let name = files.get(index).map_or("a file", |(name, _)| name.as_str());
+        StorageError::of(SYNC, name)(error)
+    })
 }
 
 /// Replaces a file: after a power cut it is the old or the new one.

@@ -6,7 +6,7 @@ use crate::error::{CutError, FlushError, StorageError};
 use crate::head::Sealing;
 use crate::id::draw;
 use crate::names;
-use crate::sealed::{remove, replace, sync_names};
+use crate::sealed::{finish, remove, sync_files, sync_names, write_unsynced};
 use crate::state::State;
 use crate::storage::{Storage, StorageFile};
 use crate::view::Data;
@@ -54,14 +54,11 @@ impl<S: Storage> Disk<S> {
         let next = draw(self.storage.as_ref(), GenerationId::from_bytes)?;
         let head = create_head(self.storage.as_ref(), self.record.next, &mut self.view)?;
         let head = head.ok_or(CutError::TooManyGenerations { count })?;
-        let ended = std::mem::replace(&mut self.head, head);
+        let ended = std::mem::replace(&mut self.head, head).into_sealing();
         self.record.state.generations.push(ended.data.id);
         self.record.head = Some(self.record.next);
         self.record.next = next;
-        self.sealing = Some(Sealing {
-            data: ended.data,
-            content: ended.content,
-        });
+        self.sealing = Some(ended);
         self.is_unpublished = true;
         Ok(self.record.state.clone())
     }
@@ -88,18 +85,13 @@ impl<S: Storage> Disk<S> {
 
     /// Flushes in an order in which each file is durable before another one needs it.
     fn flush_files(&mut self) -> Result<(), StorageError> {
-        let storage = self.storage.as_ref();
-        if let Some(sealing) = &self.sealing {
-            sealing.seal(storage)?;
+        if self.is_unpublished {
+            self.publish()?;
         }
-        if self.is_unpublished || self.has_unsynced_names {
+        let storage = self.storage.as_ref();
+        if self.has_unsynced_names {
             sync_names(storage)?;
             self.has_unsynced_names = false;
-        }
-        if self.is_unpublished {
-            let name = names::disk(self.record.disk);
-            replace(storage, &name, &self.record.to_bytes())?;
-            self.is_unpublished = false;
         }
         if let Some(sealing) = self.sealing.take() {
             // The log is a leftover from here on; if it stays, it is removed as one.
@@ -109,6 +101,28 @@ impl<S: Storage> Disk<S> {
             }
         }
         self.head.flush(storage, &self.view.map)
+    }
+
+    /// Replaces the record in the pool, once the files that it names are durable. They are synced together with the new
+    /// record, which has no effect before its rename.
+    fn publish(&mut self) -> Result<(), StorageError> {
+        let storage = self.storage.as_ref();
+        let name = names::disk(self.record.disk);
+        let unfinished = names::unfinished(&name);
+        let sealing = self.sealing.as_ref();
+        let list = sealing.map(|sealing| sealing.write_list(storage));
+        let list = list.transpose()?;
+        let record = write_unsynced(storage, &unfinished, &self.record.to_bytes())?;
+        let mut files = vec![(unfinished, &record)];
+        files.extend(list.iter().map(|(name, file)| (name.clone(), file)));
+        files.extend(sealing.and_then(Sealing::unsynced_data));
+        sync_files(storage, &files)?;
+        sync_names(storage)?;
+        self.has_unsynced_names = false;
+        finish(storage, &name)?;
+        sync_names(storage)?;
+        self.is_unpublished = false;
+        Ok(())
     }
 }
 

@@ -81,6 +81,15 @@ pub trait Storage {
     /// The system's error.
     fn sync_names(&self) -> io::Result<()>;
 
+    /// Makes the content of several files durable. A storage that can do so at once should.
+    ///
+    /// # Errors
+    /// The system's error for a file, with the index of the file. The others may be durable or not.
+    fn sync_files(&self, files: &[&Self::File]) -> Result<(), (usize, io::Error)> {
+        let mut files = files.iter().enumerate();
+        files.try_for_each(|(index, file)| file.sync().map_err(|error| (index, error)))
+    }
+
     /// Takes a lock, making its file if it does not exist; `None` if another process holds it.
     ///
     /// # Errors

@@ -2,6 +2,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+use rustix::io::Errno;
 
 use super::{ApplyRecordError, ConflictReason, Effect};
 
@@ -101,8 +102,9 @@ pub enum ApplyError {
         /// The files, at least one.
         files: Vec<LeftFile>,
     },
-    /// An apply to the directory was killed, and cannot be finished. Nothing was written since.
-    #[error("cannot finish the msb apply to {} that was interrupted", .directory.display())]
+    /// The disk failed while new files took their places, or did so when an apply that was killed was to be finished.
+    /// The next command that uses the directory does the rest.
+    #[error("cannot finish the msb apply to {}", .directory.display())]
     Unfinished {
         /// Path of the directory.
         directory: PathBuf,
@@ -132,6 +134,33 @@ pub enum ApplyError {
         #[source]
         source: io::Error,
     },
+}
+
+impl ApplyError {
+    /// Returns true if the disk of the directory is full or has failed: the same step may succeed later. An error that
+    /// stays, such as a missing permission, is met by the next apply again, which can leave the file out.
+    pub(super) fn is_of_the_disk(&self) -> bool {
+        let (Self::Directory { source, .. } | Self::Host { source, .. }) = self else {
+            return false;
+        };
+        let of_the_disk = [
+            Errno::IO,
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::ROFS,
+            Errno::NOMEM,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::STALE,
+        ];
+        let of_the_disk_by_kind = [
+            io::ErrorKind::StorageFull,
+            io::ErrorKind::QuotaExceeded,
+            io::ErrorKind::ReadOnlyFilesystem,
+        ];
+        Errno::from_io_error(source).is_some_and(|found| of_the_disk.contains(&found))
+            || of_the_disk_by_kind.contains(&source.kind())
+    }
 }
 
 impl Diagnose for ApplyError {
@@ -185,7 +214,7 @@ impl Diagnose for ApplyError {
                 diagnosis
                     .detail("path", directory)
                     .hint(format!(
-                        "if its cause cannot be removed, remove {} and apply again",
+                        "remove the cause and apply again, which does the rest; if that cannot be, remove {} first",
                         record.display()
                     ))
             }

@@ -210,7 +210,8 @@ impl<S: HostSource> HostChanges<S> {
     /// # Errors
     /// If there are conflicts or changes that are not accepted, a directory has no room or cannot be written
     /// to, a file of the host changed since the changes were planned, or a file cannot be read or written; then
-    /// nothing was changed. If the host fails later, some changes may have been made.
+    /// nothing was changed. [`ApplyError::Unfinished`] if the disk fails later: the next command that uses the directory
+    /// makes the changes that are missing. After another error some changes may have been made.
     /// [`ApplyError::Left`] if the host changed files while new ones took their places: all other changes were made.
     /// The number is the index of the directory.
     pub fn run_all(all: &mut [Self]) -> Result<(), (usize, ApplyError)> {

@@ -2,6 +2,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use durable_files::flock;
 use fs_err::os::unix::fs::OpenOptionsExt as _;
@@ -117,22 +118,26 @@ impl HostDirectory {
 
     /// Finds a file.
     pub(super) fn find(&self, path: &[u8]) -> Result<Found, ApplyError> {
-        let failed = self.failed("find", path);
-        let (above, name) = split(path);
-        let parent = match self.open_directory(above) {
-            Ok(parent) => parent,
-            Err(Errno::NOENT) => return Ok(Found::Missing),
-            Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Blocked(self.blocker(above))),
-            Err(error) => return Err(failed(error)),
-        };
-        match statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let above = split(path).0;
+        match self.open_directory(above) {
+            Ok(parent) => self.find_in(&Arc::new(parent), path),
+            Err(Errno::NOENT) => Ok(Found::Missing),
+            Err(Errno::NOTDIR | Errno::LOOP) => Ok(Found::Blocked(self.blocker(above))),
+            Err(error) => Err(self.failed("find", path)(error)),
+        }
+    }
+
+    /// Finds a file in the open directory that it is in.
+    pub(super) fn find_in(&self, parent: &Arc<OwnedFd>, path: &[u8]) -> Result<Found, ApplyError> {
+        let name = split(path).1;
+        match statat(parent, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Found::Present(HostFile {
-                parent,
+                parent: Arc::clone(parent),
                 name: name.to_vec(),
                 stat,
             })),
             Err(Errno::NOENT) => Ok(Found::Missing),
-            Err(error) => Err(failed(error)),
+            Err(error) => Err(self.failed("find", path)(error)),
         }
     }
 

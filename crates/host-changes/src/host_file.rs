@@ -1,4 +1,5 @@
 use std::fs::File;
+use std::sync::Arc;
 
 use fstree::FileType;
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -11,7 +12,7 @@ use super::unfinished_name::is_unfinished;
 /// A file of the host, in its open directory.
 #[derive(Debug)]
 pub(super) struct HostFile {
-    pub(super) parent: OwnedFd,
+    pub(super) parent: Arc<OwnedFd>,
     pub(super) name: Vec<u8>,
     pub(super) stat: Stat,
 }

@@ -40,6 +40,7 @@ mod comparison;
 mod conflict;
 mod directory_identity;
 mod error;
+mod finding;
 mod finish;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

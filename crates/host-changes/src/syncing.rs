@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt as _;
 use rustix::fs::{fstatfs, syncfs};
 use rustix::system::uname;
 
-/// The most steps whose new files are synced one by one. Above it, one sync of the filesystem costs less than one for
-/// each file, each of which waits for a commit of the filesystem's journal.
+/// The most steps whose new files are synced one by one. One sync of the filesystem costs less than those of more files,
+/// each of which waits for a commit of the filesystem's journal; but it also waits for all that other programs have written.
+/// The number at which the two cost the same depends on the programs and was not measured. With a sync of 3.5 ms, eight take 28 ms.
 const EACH_MAX: usize = 8;
 /// The first version of Linux whose `syncfs` reports that data was not written to the disk.
 const REPORTING: (u32, u32) = (5, 8);
@@ -66,7 +67,7 @@ impl Syncing {
         self.sync_at_once()
     }
 
-    /// Notes that a file has its attributes. They are durable if the file is synced by itself.
+    /// Records that a file or a directory has its attributes, and syncs it if files are synced one by one.
     pub(super) fn note_attributes(&self, file: &File) -> io::Result<()> {
         if self.is_synced_at_once(file)? {
             return Ok(());

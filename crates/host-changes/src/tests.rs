@@ -1,6 +1,7 @@
 mod attributes;
 mod chosen;
 mod editing;
+mod failing;
 mod folding;
 mod gated;
 mod killed;

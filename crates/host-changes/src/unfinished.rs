@@ -114,6 +114,11 @@ impl<'a> UnfinishedFiles<'a> {
     pub(super) fn forget(&mut self, path: &[u8]) {
         self.files.remove(path);
     }
+
+    /// Forgets all files. They stay under their other names.
+    pub(super) fn forget_all(&mut self) {
+        self.files.clear();
+    }
 }
 
 impl Drop for UnfinishedFiles<'_> {

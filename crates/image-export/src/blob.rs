@@ -2,6 +2,7 @@ use std::io::{self, Read, Seek as _, Write};
 use std::path::Path;
 
 use oci_image::{Descriptor, Digest, Hasher, media_type};
+use serde::{Deserialize, Serialize};
 
 /// Level of gzip, as of the program of that name.
 const GZIP_LEVEL: u32 = 6;
@@ -10,8 +11,10 @@ const ZSTD_LEVEL: i32 = 3;
 /// Bytes that are compressed at a time.
 const PIECE_BYTES: usize = 256 * 1024;
 
-/// Compression of the layers of an OCI layout.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The compression of the layers of an OCI layout.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum LayerCompression {
     /// The tar itself.
     None,

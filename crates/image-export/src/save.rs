@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use durable_files::{UnfinishedDirectory, UnfinishedFile, directory_of};
 use fs_err as fs;
 use image_store::Store;
+use serde::{Deserialize, Serialize};
 
 use crate::output::{DirectoryOutput, Output, TarOutput};
 use crate::selection::{Selected, select};
@@ -12,16 +13,18 @@ use crate::{LayerCompression, SaveError, docker, oci};
 /// Bytes of the archive that are written at a time.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Form of a saved archive.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The form of a saved archive.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum SaveFormat {
-    /// The archive of `docker save`: configs and plain tars with a table of images.
+    /// The archive of `docker save`: configs and plain tars, which are not compressed, with a table of images.
     #[default]
     DockerArchive,
     /// An OCI layout in a tar.
     OciArchive,
-    /// An OCI layout in a directory.
-    OciDirectory,
+    /// An OCI layout in a new directory.
+    OciDir,
 }
 
 /// Options of a save.
@@ -62,8 +65,8 @@ pub fn save(
         is_cancelled,
     };
     match (target, options.format) {
-        (SaveTarget::Path(path), SaveFormat::OciDirectory) => work.directory(&path),
-        (SaveTarget::Stream(_), SaveFormat::OciDirectory) => Err(SaveError::NeedsPath),
+        (SaveTarget::Path(path), SaveFormat::OciDir) => work.directory(&path),
+        (SaveTarget::Stream(_), SaveFormat::OciDir) => Err(SaveError::NeedsPath),
         (SaveTarget::Path(path), _) => work.file(&path),
         (SaveTarget::Stream(stream), _) => work.tar(stream),
     }

@@ -18,6 +18,8 @@ pub enum Access {
     /// A directory that the guest also changes: everything with files except to execute them and to
     /// create device nodes.
     Share,
+    /// A directory: connect to the Unix sockets in it. Kernels whose Landlock has not version 9 do not restrict this.
+    Connect,
 }
 
 /// The system calls that a jail allows.
@@ -28,6 +30,9 @@ pub enum Calls {
     /// Only the calls that the network process was measured to make. It may create IPv4 and IPv6
     /// sockets and connect them, and may not bind or listen. It cannot start threads.
     Network,
+    /// Only the calls that the process of forwarded sockets makes. It may create Unix sockets and connect them, and may
+    /// not open files, bind or listen. It cannot start threads.
+    Sockets,
     /// All calls but those that a VMM does not need: starting programs, sockets, the memory of
     /// other processes, mounts, namespaces, keys, modules and similar ones.
     Vmm,

@@ -35,7 +35,7 @@ pub enum Target {
     Udp,
     /// Connect to a Unix socket.
     ConnectUnix(PathBuf),
-    /// Connect to an abstract Unix socket.
+    /// Connect to the abstract Unix socket `msb-probe`.
     ConnectAbstract,
     /// Run a program.
     Spawn(PathBuf),

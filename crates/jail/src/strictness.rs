@@ -10,13 +10,13 @@ pub const JAIL_VARIABLE: &str = "MSB_JAIL";
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strictness {
-    /// Confine nothing. This is for debugging.
-    Off,
     /// Apply the layers that the host has, and report the rest.
     #[default]
     Auto,
     /// Refuse to continue unless every layer is on.
     Required,
+    /// Confine nothing. This is for debugging.
+    Off,
 }
 
 impl Strictness {

@@ -22,9 +22,10 @@ const CODE_KILLED: u8 = 128 + 9;
 /// Longest error text that is kept, in characters: the guest chooses it.
 const ERROR_MAX_CHARS: usize = 1024;
 
-/// The limit of a sandbox that has ended it; see the lifetime in its description.
+/// The limit of a sandbox that has ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum EndReason {
     /// The sandbox ran for the longest permitted time (`max_duration_s`).
     MaxDuration,

@@ -2,8 +2,8 @@
 //! serve the sandbox's network and its shares.
 //!
 //! A client of a sandbox (the crate `msb-runtime`) writes a launch spec and spawns the VMM process,
-//! which calls [`serve`]. It takes the sandbox's locks, starts the other two kinds of processes
-//! ([`serve_network`], [`serve_share`]), confines itself, and runs the machine. A thread of it is the
+//! which calls [`serve`]. It takes the sandbox's locks, starts the other kinds of processes
+//! ([`serve_network`], [`serve_share`], that of forwarded sockets), confines itself, and runs the machine. A thread of it is the
 //! supervisor, which runs the main command and the jobs, connects clients to the agent, and ends
 //! the machine.
 //!
@@ -18,11 +18,13 @@ mod network_edge;
 mod network_log;
 mod network_process;
 mod one_connection;
+mod passed_stream;
 mod probe;
 mod share_messages;
 mod share_process;
 mod share_questions;
 mod shared_rules;
+mod sockets_process;
 mod supervisor;
 mod vmm_process;
 

@@ -18,8 +18,8 @@ use msb_network::{Network, Publish, READY, ServeError, Settings};
 use msb_runtime::{SandboxPaths, VmmCommand};
 use serde::Deserialize;
 
-use crate::confinement;
 use crate::network_edge::{self, NetworkEdgeError};
+use crate::{confinement, passed_stream};
 
 /// Time limit for listening on the published ports.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -78,7 +78,8 @@ struct NetworkSpec {
     jail: Strictness,
 }
 
-/// Serves the network of the sandbox in `directory`. Standard input is the frame socket.
+/// Serves the network of the sandbox in `directory`. Standard input is the frame socket, over which the connection with
+/// the supervisor comes first.
 /// The process is confined after it listens on the published ports and has written them to standard
 /// output, a pipe, as a line with the JSON of `ports.json`. Its further lines are the reports of the network. It leaves
 /// all files to the VMM process, which holds the sandbox's lock: whoever else writes to the directory may meet its
@@ -96,9 +97,11 @@ pub fn serve_network(directory: &Path) -> Result<(), NetworkProcessError> {
     let launch_spec: NetworkSpec = launch_spec.map_err(io_error("read machine.json"))?;
     let socket = io::stdin().as_fd().try_clone_to_owned();
     let socket = UnixStream::from(socket.map_err(io_error("use standard input"))?);
+    let supervisor = passed_stream::take(&socket);
+    let supervisor = supervisor.map_err(io_error("take the connection with the supervisor"))?;
     let settings = launch_spec.network.unwrap_or_default();
     let edge = network_edge::open(&files, &settings)?;
-    let network = Network::bind(&settings, edge)?;
+    let network = Network::bind(&settings, edge)?.with_supervisor(supervisor);
     let reports = report(&network.published()).map_err(io_error("report the published ports"))?;
     renounce(&confinement::limits_of_network(&network), launch_spec.jail)?;
     confinement::of_network(&network).put_on(launch_spec.jail)?;
@@ -128,13 +131,19 @@ pub(crate) struct NetworkProcess {
     pub(crate) reports: BufReader<ChildStdout>,
 }
 
+/// The network's process, and the supervisor's end of the connection with it.
+type Started = (NetworkProcess, UnixStream);
+
 /// Starts the process, waits until it is ready, and records the ports that it has published.
 pub(crate) fn start(
     files: &SandboxPaths,
     command: &VmmCommand,
-) -> Result<NetworkProcess, NetworkStartError> {
+) -> Result<Started, NetworkStartError> {
     let io_error = |action| move |source| NetworkStartError::Io { action, source };
     let (mut guest_end, network_end) = UnixStream::pair().map_err(io_error("create its socket"))?;
+    let (supervisor, passed) = UnixStream::pair().map_err(io_error("create its connection"))?;
+    passed_stream::pass(&guest_end, &passed).map_err(io_error("pass on its connection"))?;
+    drop(passed);
     let held = network_end
         .as_fd()
         .try_clone_to_owned()
@@ -156,11 +165,12 @@ pub(crate) fn start(
                     durable_files::replace_bytes(&files.ports(), &json)?;
                     Ok(reports)
                 });
-            Ok(NetworkProcess {
+            let process = NetworkProcess {
                 guest_end: guest_end.into(),
                 network_end: held,
                 reports: recorded.map_err(io_error("record its ports"))?,
-            })
+            };
+            Ok((process, supervisor))
         }
         Err(error) => {
             // The process may have ended by itself.

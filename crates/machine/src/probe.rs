@@ -81,6 +81,7 @@ pub fn probe(
             publish: Vec::new(),
             secrets: Vec::new(),
             requests: Vec::new(),
+            upstream_proxy: None,
             ..settings.clone()
         };
         let network = Network::bind(&settings, None).map_err(NetworkProcessError::from);

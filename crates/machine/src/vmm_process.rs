@@ -31,7 +31,7 @@ use crate::log::log_line;
 use crate::network_process::{self, NetworkProcess, NetworkProcessError, NetworkStartError};
 use crate::share_process::StartedShares;
 use crate::supervisor::{self, Watched, WatchedDisk};
-use crate::{confinement, disk_server, network_log, share_process};
+use crate::{confinement, disk_server, network_log, share_process, sockets_process};
 
 /// The time in which a VMM that ends by itself ends this process.
 const VMM_END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -97,6 +97,8 @@ pub struct Helpers {
     /// The command that calls [`serve_share`](crate::serve_share).
     /// The number of the share is added after the directory.
     pub share: VmmCommand,
+    /// The command that forwards sockets of the host.
+    pub sockets: VmmCommand,
 }
 
 /// Runs the machine described in `directory`.
@@ -133,12 +135,15 @@ pub fn serve(
         Some(_) => Some(network_process::start(&files, &helpers.network)?),
         None => None,
     };
+    let (network, network_link) = network.unzip();
     let shares = if vmm.serves_shares() {
         StartedShares::default()
     } else {
         share_process::start(&files, &launch_spec, &helpers.share)
             .map_err(io_error("start the process of a shared directory"))?
     };
+    let sockets = sockets_process::start(&files, &launch_spec, &helpers.sockets)
+        .map_err(io_error("start the process of forwarded sockets"))?;
     let disks = disk_server::open(&launch_spec.machine, &files)?;
     let longest_bytes = disks.iter().map(OpenDisk::size_bytes).max().unwrap_or(0);
     renounce(
@@ -167,6 +172,8 @@ pub fn serve(
         // A machine has at most one disk of generations.
         cuts: orders.first().cloned(),
         shares: shares.for_supervisor,
+        network: network_link,
+        sockets,
         given,
     };
     start_confined("supervisor", jail, strictness, move || {

@@ -26,6 +26,10 @@ pub(crate) enum Reason<'a> {
     Resolver,
     /// QUIC would carry TLS past the network, which ends it at this destination.
     Quic,
+    /// The user was asked, and has answered.
+    Asked,
+    /// The upstream proxy carries no datagrams.
+    Proxy,
     /// No rule opens it.
     Never,
 }
@@ -63,12 +67,13 @@ impl fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => rule.fmt(f),
-            Self::Default(DefaultPolicy::Outbound) => f.write_str("outbound"),
-            Self::Default(DefaultPolicy::Listed) => f.write_str("listed"),
+            Self::Default(reach) => reach.fmt(f),
             Self::Range(range) => range.fmt(f),
             Self::Host => f.write_str("host"),
             Self::Resolver => f.write_str("other-resolver"),
             Self::Quic => f.write_str("quic-of-secret"),
+            Self::Asked => f.write_str("asked"),
+            Self::Proxy => f.write_str("upstream-proxy"),
             Self::Never => f.write_str("never"),
         }
     }

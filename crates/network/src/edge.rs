@@ -1,7 +1,6 @@
 //! Connections whose TLS is ended.
 
 use std::io;
-use std::net::SocketAddrV4;
 use std::os::unix::net::UnixListener;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,10 +13,12 @@ use tokio::time::timeout;
 
 use crate::buffers::Buffers;
 use crate::decision::TlsEnd;
-use crate::limits::{EDGE_BUFFER_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
+use crate::limits::{EDGE_BUFFER_MAX_BYTES, EDGE_END_TIMEOUT, EDGE_FLOWS_MAX};
 use crate::log_record::FlowEnd;
-use crate::opening::{Opening, dial, end_of};
-use crate::recorded_flow::{RecordedFlow, Traffic};
+use crate::opening::{Opening, end_of};
+use crate::proxy::ProxyFailure;
+use crate::recorded_flow::RecordedFlow;
+use crate::route::Route;
 use crate::tcp::{HostStream, TcpFlow};
 use crate::tls_events::TlsEvents;
 
@@ -30,8 +31,8 @@ pub struct EdgeParts {
     pub control: Option<UnixListener>,
 }
 
-/// The edge, and the number of connections that it may serve.
-#[derive(Debug)]
+/// The edge, and the number of connections that it may serve. Clones share both.
+#[derive(Debug, Clone)]
 pub(crate) struct EdgeFlows {
     edge: Arc<Edge>,
     places: Arc<Semaphore>,
@@ -52,6 +53,10 @@ impl EdgeFlows {
         }
     }
 
+    pub(crate) fn edge(&self) -> Arc<Edge> {
+        Arc::clone(&self.edge)
+    }
+
     /// Returns the right to another connection. `None` if there are too many.
     pub(crate) fn open(&self) -> Option<EdgeFlow> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
@@ -69,47 +74,50 @@ impl EdgeFlow {
         self,
         opening: Opening,
         record: RecordedFlow,
-        to: (SocketAddrV4, TlsEnd),
+        to: (Route, TlsEnd),
         buffers: Buffers,
     ) {
+        let pipe_bytes = buffers.bytes.min(EDGE_BUFFER_MAX_BYTES);
         let Some(guest) = opening.accept(buffers) else {
             record.end(FlowEnd::PeerReset);
             return;
         };
+        let record = record.of_requests();
         let events = record.tls_events();
-        let end = self.join(guest, to, &record.traffic, &events).await;
+        let streams = tokio::io::duplex(pipe_bytes);
+        let end = self.join((guest, streams), to, &record, &events).await;
         record.end(end);
     }
 
     /// Copies between the guest and the edge until both have ended. Returns the end.
     async fn join(
         &self,
-        guest: TcpFlow,
-        (address, end): (SocketAddrV4, TlsEnd),
-        traffic: &Traffic,
+        (guest, (stream, edge_side)): (TcpFlow, (DuplexStream, DuplexStream)),
+        (route, end): (Route, TlsEnd),
+        record: &RecordedFlow,
         events: &TlsEvents,
     ) -> FlowEnd {
-        let (stream, edge_side) = tokio::io::duplex(EDGE_BUFFER_BYTES);
         let outcome = Arc::new(Outcome::default());
         let guest_side = GuestSide {
             stream,
             outcome: Arc::clone(&outcome),
         };
         let dialled = Arc::clone(&outcome);
-        let dial = move || async move {
-            let connected = dial(address).await;
+        let port = route.address.port();
+        let dial = move |host: Option<String>| async move {
+            let connected = route.named(host).dial().await;
             if let Err(error) = &connected {
+                record.note_status(ProxyFailure::status_of(error));
                 dialled.end_as(end_of(error));
             }
             connected
         };
         let serve = async {
-            let port = address.port();
             let serve = self.edge.serve(edge_side, port, dial, end.passes, events);
             outcome.end(&serve.await);
         };
         let mut serve = pin!(serve);
-        let mut joined = pin!(guest.join(guest_side, traffic));
+        let mut joined = pin!(guest.join(guest_side, &record.traffic));
         let end = tokio::select! {
             end = &mut joined => {
                 // A host that is silent would keep it.
@@ -141,8 +149,12 @@ impl Outcome {
 
     /// Keeps the outcome of a connection that has ended.
     fn end(&self, served: &Served) {
-        if let Served::Refused(Refused::NotAllowed) = served {
-            self.end_as(FlowEnd::Denied);
+        match served {
+            Served::Refused(Refused::NotAllowed) => self.end_as(FlowEnd::Denied),
+            Served::Refused(Refused::Busy | Refused::BusyHttp2 | Refused::Waited) => {
+                self.end_as(FlowEnd::Busy);
+            }
+            _ => {}
         }
         let is_clean = match served {
             Served::Ended { is_clean } | Served::Passed { is_clean } => *is_clean,
@@ -323,6 +335,11 @@ mod tests {
         let (outcome, refused) = (Outcome::default(), Served::Refused(Refused::NotAllowed));
         outcome.end(&refused);
         assert_eq!(outcome.end.get(), Some(&FlowEnd::Denied));
+        for busy in [Refused::Busy, Refused::BusyHttp2, Refused::Waited] {
+            let outcome = Outcome::default();
+            outcome.end(&Served::Refused(busy));
+            assert_eq!(outcome.end.get(), Some(&FlowEnd::Busy));
+        }
         let outcome = Outcome::default();
         outcome.end_as(FlowEnd::Timeout);
         outcome.end(&refused);

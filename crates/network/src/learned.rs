@@ -13,9 +13,9 @@ const ADDRESSES_MAX: usize = 4096;
 /// The largest number of rules that may open one address.
 const RULES_MAX: usize = 16;
 /// The shortest time that an address is kept: programs connect some time after they resolve.
-const KEPT_MIN: Duration = Duration::from_secs(60);
+pub(crate) const KEPT_MIN: Duration = Duration::from_secs(60);
 /// The longest time that an address is kept.
-const KEPT_MAX: Duration = Duration::from_secs(24 * 3600);
+pub(crate) const KEPT_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// Addresses that names of `allow` rules were resolved to.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub(crate) struct Opener {
     pub(crate) ends_tls: bool,
     /// True if more than the requests of HTTPS that are allowed may get to the name.
     pub(crate) passes: bool,
+    /// True if private addresses are opened, too.
+    pub(crate) opens_private: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +48,14 @@ struct Opening {
 
 impl Opener {
     fn is_like(&self, other: &Self) -> bool {
-        let of = |opener: &Self| (opener.ports, opener.ends_tls, opener.passes);
+        let of = |opener: &Self| {
+            (
+                opener.ports,
+                opener.ends_tls,
+                opener.passes,
+                opener.opens_private,
+            )
+        };
         of(self) == of(other)
     }
 
@@ -58,7 +67,17 @@ impl Opener {
 impl Learned {
     /// Opens the ports of a rule at an address for `ttl`.
     pub(crate) fn add(&self, address: Ipv4Addr, by: Opener, ttl: Duration, now: Instant) {
-        let until = now + ttl.clamp(KEPT_MIN, KEPT_MAX);
+        self.put(address, by, now + ttl.clamp(KEPT_MIN, KEPT_MAX), now);
+    }
+
+    /// Has TLS ended at the ports of a rule at an address, if the rule ends it, and opens nothing.
+    pub(crate) fn keep(&self, address: Ipv4Addr, by: Opener, now: Instant) {
+        if by.ends_tls {
+            self.put(address, by, now, now);
+        }
+    }
+
+    fn put(&self, address: Ipv4Addr, by: Opener, until: Instant, now: Instant) {
         let kept_until = if by.ends_tls { now + KEPT_MAX } else { until };
         let mut addresses = self.lock();
         if addresses.len() >= ADDRESSES_MAX {
@@ -69,7 +88,9 @@ impl Learned {
         }
         let openings = addresses.entry(address).or_default();
         if let Some(known) = openings.iter_mut().find(|known| known.by.is_like(&by)) {
-            known.by.rule = by.rule;
+            if now < until {
+                known.by.rule = by.rule;
+            }
             known.until = known.until.max(until);
             known.kept_until = known.kept_until.max(kept_until);
         } else if openings.len() < RULES_MAX {
@@ -83,10 +104,25 @@ impl Learned {
 
     /// Returns the index of the rule that opens a destination; `None` if none does.
     pub(crate) fn opens(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
+        self.opener(destination, now, |_| true)
+    }
+
+    /// Does the same for a destination at a private address.
+    pub(crate) fn opens_private(&self, destination: SocketAddrV4, now: Instant) -> Option<usize> {
+        self.opener(destination, now, |by| by.opens_private)
+    }
+
+    fn opener(
+        &self,
+        destination: SocketAddrV4,
+        now: Instant,
+        counts: impl Fn(&Opener) -> bool,
+    ) -> Option<usize> {
         let addresses = self.lock();
         let mut openings = addresses.get(destination.ip())?.iter();
-        let opening =
-            openings.find(|opening| now < opening.until && opening.by.has_port(destination.port()));
+        let opening = openings.find(|opening| {
+            now < opening.until && opening.by.has_port(destination.port()) && counts(&opening.by)
+        });
         opening.map(|opening| opening.by.rule)
     }
 
@@ -129,6 +165,7 @@ mod tests {
             ports: None,
             ends_tls: false,
             passes: true,
+            opens_private: true,
         }
     }
 

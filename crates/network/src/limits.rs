@@ -50,16 +50,17 @@ pub(crate) const RESOLVER_TIMEOUT: Duration = Duration::from_secs(4);
 /// The idle time of a TCP connection for DNS queries.
 pub(crate) const NAME_STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The number of connections at once that go through the edge: it ends the TLS of 96 of them, and
-/// passes others on, whose names have the same address.
-pub(crate) const EDGE_FLOWS_MAX: usize = 160;
-/// The buffer for each direction between such a connection and the edge: more than a TLS record.
-pub(crate) const EDGE_BUFFER_BYTES: usize = 32 * 1024;
-/// The memory of such a connection, and of one that is passed on: two more buffers of 16 KiB.
-const EDGE_FLOW_BYTES: usize = 2 * EDGE_BUFFER_BYTES + 2 * 16 * 1024;
+/// The number of connections at once that go through the edge: it ends their TLS, or passes them on
+/// if their names have the same address. The rest is reserved for connections to other hosts.
+pub(crate) const EDGE_FLOWS_MAX: usize = msb_tls_edge::CONNECTIONS_MAX;
+/// The largest buffer for each direction between such a connection and the edge: more than a TLS
+/// record. It is no larger than the buffers of the connection, whose sum is bounded.
+pub(crate) const EDGE_BUFFER_MAX_BYTES: usize = 32 * 1024;
+/// The memory of all of these buffers.
+const EDGE_BUFFERS_BYTES: usize = TCP_BUFFERS_BYTES + EDGE_FLOWS_MAX * 2 * TCP_BUFFER_MIN_BYTES;
+const _: () = assert!(EDGE_FLOWS_MAX < TCP_FLOWS_MAX);
 // The process has a data limit of 192 MiB if it ends TLS.
-const _: () =
-    assert!(EDGE_FLOWS_MAX * EDGE_FLOW_BYTES + msb_tls_edge::MEMORY_MAX_BYTES <= 160 << 20);
+const _: () = assert!(EDGE_BUFFERS_BYTES + msb_tls_edge::MEMORY_MAX_BYTES <= 160 << 20);
 /// The time in which the edge ends a connection that the guest has ended.
 pub(crate) const EDGE_END_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -73,3 +74,22 @@ pub(crate) const CONTROL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const CONTROL_REQUESTS_MAX: u32 = 16;
 /// The time in which a client has to take an answer.
 pub(crate) const CONTROL_ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The number of open questions about denied destinations. The supervisor leaves the other 4 of a sandbox to processes
+/// that ask by themselves.
+pub(crate) const ASKS_MAX: usize = 12;
+/// The number of questions that are asked within a second. A guest may ask for other names as fast as it likes.
+pub(crate) const ASKS_PER_SECOND_MAX: u32 = 32;
+/// The time in which a destination that the user has denied is denied without another question: programs try again
+/// at once, and ask for several kinds of records of one name.
+pub(crate) const ASK_DENIAL_KEPT: Duration = Duration::from_secs(10);
+/// The number of such destinations.
+pub(crate) const ASK_DENIALS_MAX: usize = 64;
+/// The number of DNS queries that wait for the user. Further ones are dropped, and the guest repeats them.
+pub(crate) const ASKED_QUERIES_MAX: usize = 32;
+/// The messages that wait for the supervisor.
+pub(crate) const SUPERVISOR_QUEUE: usize = 64;
+/// The time in which a name that the user has allowed once can be resolved and connected to.
+pub(crate) const ALLOWED_ONCE: Duration = Duration::from_secs(60);
+/// The number of such names.
+pub(crate) const ALLOWED_ONCE_MAX: usize = 64;

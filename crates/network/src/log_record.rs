@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::Protocol;
+use crate::rules_record::NetworkRulesChange;
 use crate::tls_record::NetworkTls;
 
 /// A record of the log of a sandbox's network, with the keys of `msb logs --source network --format json`. Names are
@@ -29,6 +30,8 @@ pub enum NetworkEvent {
     Close(NetworkClose),
     /// The guest asked for a name, and was answered.
     Dns(NetworkQuery),
+    /// The host has changed the rules.
+    Rules(NetworkRulesChange),
     /// Events that are not in the log, because there were too many.
     Lost {
         /// The number of these events.
@@ -81,6 +84,9 @@ pub struct NetworkClose {
     pub ms: u64,
     /// The way in which it ended.
     pub end: FlowEnd,
+    /// The status with which the upstream proxy refused it: of HTTP, or the reply of SOCKS5; `None` if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
 }
 
 /// A DNS query, and its answer.
@@ -139,6 +145,14 @@ pub enum FlowEnd {
     Idle,
     /// It was no TLS for a host of an HTTPS request that is allowed.
     Denied,
+    /// The sandbox had as many connections, or requests at once, to hosts whose TLS is ended as it may have.
+    Busy,
+    /// Rules that changed deny it, and it was to be closed.
+    Revoked,
+    /// The upstream proxy refused the connection.
+    ProxyRefused,
+    /// The upstream proxy could not be connected to, or did not answer as one.
+    ProxyFailed,
     /// The machine ended before it did.
     Machine,
 }
@@ -198,7 +212,7 @@ impl NetworkRecord {
             NetworkEvent::Dns(query) => query.verdict,
             NetworkEvent::Close(close) => return close.end == FlowEnd::Denied,
             NetworkEvent::Tls(tls) => return tls.is_refusal(),
-            NetworkEvent::Lost { .. } => return false,
+            NetworkEvent::Rules(_) | NetworkEvent::Lost { .. } => return false,
         };
         verdict == Verdict::Denied
     }
@@ -210,7 +224,7 @@ impl NetworkEvent {
         match &mut self {
             Self::Connect(connect) => connect.count = count,
             Self::Dns(query) => query.count = count,
-            Self::Close(_) | Self::Lost { .. } | Self::Tls(_) => {}
+            Self::Close(_) | Self::Rules(_) | Self::Lost { .. } | Self::Tls(_) => {}
         }
         self
     }

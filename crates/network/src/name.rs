@@ -75,6 +75,11 @@ impl NamePattern {
         name.is_of_hosts().then_some(Self { name, is_below })
     }
 
+    /// Returns true if the pattern matches the names below one.
+    pub(crate) const fn is_below(&self) -> bool {
+        self.is_below
+    }
+
     /// Returns true if the pattern matches `name`.
     pub(crate) fn matches(&self, name: &DomainName) -> bool {
         if !self.is_below {

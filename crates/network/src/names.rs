@@ -13,15 +13,20 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
+use crate::asks::Asked;
 use crate::datagram_socket::connected_socket;
 use crate::decision::{Decision, Reason};
-use crate::limits::{NAME_STREAM_TIMEOUT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_TIMEOUT};
+use crate::gate::Gate;
+use crate::limits::{
+    ASKED_QUERIES_MAX, NAME_STREAM_TIMEOUT, NAME_STREAMS_MAX, QUESTIONS_MAX, RESOLVER_TIMEOUT,
+};
 use crate::link::host_address;
-use crate::policy::Policy;
+use crate::name::DomainName;
 use crate::question::{QUESTION_MAX_BYTES, Question, Unasked};
 use crate::recorder::Recorder;
 use crate::replies::DATAGRAM_MAX_BYTES;
 use crate::resolvers::Resolvers;
+use crate::supervisor_messages::Told;
 
 /// The largest answer accepted over UDP.
 const UDP_ANSWER_MAX_BYTES: usize = 4096;
@@ -38,9 +43,11 @@ pub(crate) enum Transport {
 /// The gateway's name service.
 #[derive(Debug)]
 pub(crate) struct NameService {
-    policy: Arc<Policy>,
+    gate: Gate,
     resolvers: Resolvers,
     recorder: Recorder,
+    /// The queries that may wait for an answer of the user.
+    asked: Semaphore,
     under_way: Arc<Semaphore>,
     streams: Arc<Semaphore>,
 }
@@ -52,11 +59,12 @@ struct Answer {
 }
 
 impl NameService {
-    pub(crate) fn new(policy: Arc<Policy>, resolvers: Resolvers, recorder: Recorder) -> Self {
+    pub(crate) fn new(gate: Gate, resolvers: Resolvers, recorder: Recorder) -> Self {
         Self {
-            policy,
+            gate,
             resolvers,
             recorder,
+            asked: Semaphore::new(ASKED_QUERIES_MAX),
             under_way: Arc::new(Semaphore::new(QUESTIONS_MAX)),
             streams: Arc::new(Semaphore::new(NAME_STREAMS_MAX)),
         }
@@ -103,7 +111,11 @@ impl NameService {
         question: &Question,
         transport: Transport,
     ) -> Option<Vec<u8>> {
-        let decision = self.policy.decide_name(&question.name);
+        let policy = self.gate.policy();
+        let mut decision = policy.decide_name(&question.name);
+        if !decision.is_allowed() && policy.asks_about(decision.reason) {
+            decision = self.ask_user(&question.name, decision).await?;
+        }
         let answer = if !decision.is_allowed() {
             reply(question, ResponseCode::NXDomain)
         } else if self.hides(question) {
@@ -118,6 +130,28 @@ impl NameService {
         Some(answer.bytes)
     }
 
+    /// Asks the user about a name that is denied, and returns the decision. `None` if too many queries wait: the guest
+    /// repeats this one.
+    async fn ask_user<'a>(&self, name: &DomainName, denied: Decision<'a>) -> Option<Decision<'a>> {
+        if !name.is_of_hosts() {
+            return Some(denied);
+        }
+        let mut pending = match self.gate.ask_about_name(&name.to_string()) {
+            Asked::Waits(pending) => pending,
+            Asked::Denied => return Some(Decision::denied(Reason::Asked)),
+            Asked::Unasked => return Some(denied),
+        };
+        let _place = self.asked.try_acquire().ok()?;
+        Some(match pending.told().await {
+            Told::Allowed => {
+                self.gate.policy().allow_once(name);
+                Decision::allowed(Reason::Asked)
+            }
+            Told::Denied => Decision::denied(Reason::Asked),
+            Told::Unanswered => denied,
+        })
+    }
+
     /// Returns true if the guest does not get the records that it queries.
     fn hides(&self, question: &Question) -> bool {
         match question.query.query_type() {
@@ -126,7 +160,7 @@ impl NameService {
             // They would lead the guest to QUIC, and have keys to encrypt the name of the host in
             // a TLS hello: neither can be ended.
             RecordType::HTTPS | RecordType::SVCB => {
-                self.policy.ends_tls_of(&question.name.of_host())
+                self.gate.policy().ends_tls_of(&question.name.of_host())
             }
             _ => false,
         }
@@ -165,7 +199,7 @@ impl NameService {
             if let RData::A(address) = &record.data {
                 let ttl = Duration::from_secs(u64::from(record.ttl));
                 let address = host_address(address.0);
-                self.policy.learn(&question.name, address, ttl);
+                self.gate.policy().learn(&question.name, address, ttl);
                 self.recorder.resolve(address, &question.name);
             }
         }

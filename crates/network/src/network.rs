@@ -11,18 +11,26 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
+use crate::asks::Asks;
 use crate::control::serve_control;
 use crate::edge::{EdgeFlows, EdgeParts};
 use crate::frames::{FrameReader, write_frames};
+use crate::gate::Gate;
+use crate::hellos::Hellos;
 use crate::limits::{
-    CONTROL_CLIENTS_MAX, GUEST_QUEUE_FRAMES, QUESTIONS_MAX, TCP_FLOWS_MAX, UDP_FLOWS_MAX,
+    CONTROL_CLIENTS_MAX, GUEST_QUEUE_FRAMES, QUESTIONS_MAX, SUPERVISOR_QUEUE, TCP_FLOWS_MAX,
+    UDP_FLOWS_MAX,
 };
 use crate::names::NameService;
 use crate::policy::Policy;
+use crate::proxy::{Proxy, UpstreamProxyError};
 use crate::published::{Listener, PublishError, listen, take_arrivals};
 use crate::recorder::Recorder;
 use crate::resolvers::Resolvers;
+use crate::route::Routes;
+use crate::supervisor::Supervised;
 use crate::switch::Switch;
+use crate::ways::Ways;
 use crate::{Publish, Settings};
 
 /// The bytes sent on the frame socket before any frame, once the network is ready for the guest.
@@ -32,7 +40,7 @@ pub const READY: [u8; 4] = *b"net\n";
 const ARRIVALS_WAITING_MAX: usize = 16;
 
 /// Descriptors that are neither listeners nor flows: of the event loop, the frame socket, the log,
-/// and files that are read for a moment.
+/// the supervisor, and files that are read for a moment.
 const DESCRIPTORS_BESIDE: usize = 32;
 
 /// An error that ends a guest's network.
@@ -53,6 +61,9 @@ pub enum ServeError {
     /// The settings have secrets or HTTPS requests, and nothing ends the TLS of their hosts.
     #[error("the network has no edge for its secrets and HTTPS requests")]
     NoEdge,
+    /// The upstream proxy cannot be used.
+    #[error(transparent)]
+    Proxy(#[from] UpstreamProxyError),
 }
 
 /// A sandbox's network that listens on its published ports and does not serve a guest yet.
@@ -63,20 +74,26 @@ pub struct Network {
     listeners: Vec<Listener>,
     resolvers: Resolvers,
     edge: Option<EdgeParts>,
+    routes: Routes,
     /// The user that may use the control socket.
     owner: Uid,
+    /// The supervisor, which changes rules and answers questions; `None` if there is none.
+    supervisor: Option<StdUnixStream>,
 }
 
 impl Network {
-    /// Listens on the published ports and finds the resolvers. Nothing after it needs a privilege.
+    /// Listens on the published ports, and finds the resolvers and the upstream proxy. Nothing after it needs a privilege.
     /// `edge` is `None` exactly if the settings end no TLS.
     ///
     /// # Errors
-    /// If the event loop cannot be started, a port cannot be published, or the edge is missing.
+    /// If the event loop cannot be started, a port cannot be published, the upstream proxy cannot be found, or the edge is
+    /// missing.
     pub fn bind(settings: &Settings, edge: Option<EdgeParts>) -> Result<Self, ServeError> {
         if settings.ends_tls() && edge.is_none() {
             return Err(ServeError::NoEdge);
         }
+        let proxy = settings.upstream_proxy.as_ref().map(Proxy::find);
+        let proxy = proxy.transpose()?.flatten();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -88,8 +105,18 @@ impl Network {
             listeners,
             resolvers: Resolvers::new(settings.resolvers.clone()),
             edge,
+            routes: Routes::new(proxy),
             owner: geteuid(),
+            supervisor: None,
         })
+    }
+
+    /// Adds the supervisor at the other end of a stream: its rules are followed, and it is asked. Both sides send
+    /// lines, which are [`FromNetwork`](crate::FromNetwork) and [`ToNetwork`](crate::ToNetwork).
+    #[must_use]
+    pub fn with_supervisor(mut self, stream: StdUnixStream) -> Self {
+        self.supervisor = Some(stream);
+        self
     }
 
     /// Returns the published ports, each with the host port that it listens on: the host chooses
@@ -132,23 +159,45 @@ impl Network {
             listeners,
             resolvers,
             edge,
+            routes,
             owner,
+            supervisor,
         } = self;
         let flags = fcntl_getfl(&reports);
         let flags = flags.and_then(|flags| fcntl_setfl(&reports, flags | OFlags::NONBLOCK));
         flags.map_err(|error| io_error("use the pipe for reports")(error.into()))?;
-        let recorder = Recorder::new(reports);
+        let recorder = Recorder::new(reports, settings.log);
         let served = runtime.block_on(async {
             socket
                 .set_nonblocking(true)
                 .map_err(io_error("use the frame socket"))?;
             let socket = UnixStream::from_std(socket).map_err(io_error("use the frame socket"))?;
             let edge = edge.map(|edge| start_edge(edge, owner)).transpose()?;
-            let policy = Arc::new(Policy::new(&settings));
-            let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+            let (messages, sent) = mpsc::channel(SUPERVISOR_QUEUE);
+            let asks = Asks::new(supervisor.is_some().then(|| messages.clone()));
+            let gate = Gate::new(Policy::new(&settings), asks.clone());
+            if let Some(stream) = supervisor {
+                let supervised = Supervised {
+                    gate: gate.clone(),
+                    asks,
+                    recorder: recorder.clone(),
+                    edge: edge.as_ref().map(EdgeFlows::edge),
+                };
+                let stream = stream
+                    .set_nonblocking(true)
+                    .and_then(|()| UnixStream::from_std(stream));
+                let stream = stream.map_err(io_error("connect with the supervisor"))?;
+                tokio::spawn(supervised.follow(stream, messages, sent));
+            }
+            let names = NameService::new(gate.clone(), resolvers, recorder.clone());
             let names = Arc::new(names);
             let (to_guest, frames) = mpsc::channel(GUEST_QUEUE_FRAMES);
-            let switch = Switch::new(policy, names, edge, to_guest, recorder.clone());
+            let ways = Ways {
+                edge,
+                hellos: Hellos::new(&settings),
+                routes,
+            };
+            let switch = Switch::new(gate, names, ways, to_guest, recorder.clone());
             tokio::spawn(recorder.clone().report_changes());
             switch_frames(socket, switch, frames, listeners).await
         });

@@ -1,24 +1,25 @@
 //! Connections that the guest opens, from their first segment on.
 
 use std::io;
-use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::time::timeout;
 
 use crate::budget::Budget;
 use crate::buffers::Buffers;
-use crate::limits::{CONNECT_TIMEOUT, TCP_BUFFER_MIN_BYTES};
+use crate::hellos::HelloWatch;
+use crate::limits::TCP_BUFFER_MIN_BYTES;
 use crate::log_record::FlowEnd;
 use crate::names::NameService;
 use crate::packet::FlowKey;
+use crate::proxy::ProxyFailure;
 use crate::queue::{Receiver, Waiting};
 use crate::recorded_flow::{RecordedFlow, Traffic};
 use crate::replies;
-use crate::tcp::{TcpFlow, prepare};
+use crate::route::Route;
+use crate::tcp::TcpFlow;
 use crate::udp::why_unreachable;
+use crate::watched::Watched;
 use crate::wire::Wire;
 
 /// A connection of the guest that is not established yet.
@@ -31,12 +32,18 @@ pub(crate) struct Opening {
 
 impl Opening {
     /// Connects to a host, then establishes the guest's connection. Until then only the guest's
-    /// first segment is kept.
-    pub(crate) async fn connect(self, address: SocketAddrV4, flow: RecordedFlow, buffers: Budget) {
-        let error = match dial(address).await {
+    /// first segment is kept. `hello` sees the guest's first bytes as they pass.
+    pub(crate) async fn connect(
+        self,
+        route: Route,
+        flow: RecordedFlow,
+        hello: Option<HelloWatch>,
+        buffers: Budget,
+    ) {
+        let error = match route.dial().await {
             Ok(stream) => {
                 let end = match self.accept(Buffers::new(&buffers)) {
-                    Some(tcp) => tcp.join(stream, &flow.traffic).await,
+                    Some(tcp) => tcp.join(Watched::new(stream, hello), &flow.traffic).await,
                     None => FlowEnd::PeerReset,
                 };
                 flow.end(end);
@@ -44,12 +51,19 @@ impl Opening {
             }
             Err(error) => error,
         };
+        flow.note_status(ProxyFailure::status_of(&error));
         flow.end(end_of(&error));
         let syn = self.syn.packet();
         let frame = match error.kind() {
             io::ErrorKind::ConnectionRefused => replies::reset(syn),
             _ => replies::unreachable(syn, why_unreachable(&error)),
         };
+        send(&self.wire.to_guest, frame).await;
+    }
+
+    /// Refuses the connection, because the rules deny it.
+    pub(crate) async fn refuse(self) {
+        let frame = replies::unreachable(self.syn.packet(), replies::DENIED);
         send(&self.wire.to_guest, frame).await;
     }
 
@@ -60,16 +74,11 @@ impl Opening {
     }
 }
 
-/// Connects to a host.
-pub(crate) async fn dial(address: SocketAddrV4) -> io::Result<TcpStream> {
-    let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await;
-    let stream = connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
-    prepare(&stream)?;
-    Ok(stream)
-}
-
 /// Returns the end of a flow whose host could not be connected to.
 pub(crate) fn end_of(error: &io::Error) -> FlowEnd {
+    if let Some(failure) = ProxyFailure::of(error) {
+        return failure.end();
+    }
     match error.kind() {
         io::ErrorKind::ConnectionRefused => FlowEnd::Refused,
         io::ErrorKind::TimedOut => FlowEnd::Timeout,

@@ -1,14 +1,18 @@
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::Ipv4Net;
+use msb_secrets::HttpsDestination;
 use tokio::time::Instant;
 
+use crate::allowed_once::AllowedOnce;
 use crate::decision::{Decision, Reason, TlsEnd};
 use crate::learned::{Learned, Opener};
 use crate::name::DomainName;
 use crate::own_address::is_own_address;
-use crate::{DefaultPolicy, Rule, Settings};
+use crate::resolutions::Resolutions;
+use crate::{DefaultPolicy, NetworkRules, Rule, Settings};
 
 /// The destinations that the guest may connect to, and the names that it may query.
 ///
@@ -34,7 +38,13 @@ pub(crate) struct Policy {
     of_requests: usize,
     implied: usize,
     deny: Vec<Rule>,
+    /// The requests that imply the first rules.
+    requests: Arc<[HttpsDestination]>,
     learned: Learned,
+    /// True if the user is asked about destinations that no rule denies.
+    asks: bool,
+    allowed_once: AllowedOnce,
+    resolutions: Resolutions,
     is_own: fn(Ipv4Addr) -> bool,
 }
 
@@ -94,20 +104,29 @@ const LOOPBACK: Ipv4Net = net(Ipv4Addr::new(127, 0, 0, 0), 8);
 
 impl Policy {
     pub(crate) fn new(settings: &Settings) -> Self {
-        let requests = settings.requests.iter().filter_map(Rule::implied_by);
+        let of_secrets = settings.secrets.iter().flat_map(|secret| &secret.to);
+        let of_secrets: Vec<_> = of_secrets.filter_map(Rule::implied_by).collect();
+        Self::of_rules(settings.rules(), &of_secrets, settings.asks)
+    }
+
+    fn of_rules(rules: NetworkRules, of_secrets: &[Rule], asks: bool) -> Self {
+        let requests = rules.requests.iter().filter_map(Rule::implied_by);
         let mut allow: Vec<_> = requests.collect();
         let of_requests = allow.len();
-        let of_secrets = settings.secrets.iter().flat_map(|secret| &secret.to);
-        allow.extend(of_secrets.filter_map(Rule::implied_by));
+        allow.extend_from_slice(of_secrets);
         let implied = allow.len();
-        allow.extend_from_slice(&settings.allow);
+        allow.extend(rules.allow);
         Self {
-            reach: settings.reach,
+            reach: rules.reach,
             allow,
             of_requests,
             implied,
-            deny: settings.deny.clone(),
+            deny: rules.deny,
+            requests: rules.requests.into(),
             learned: Learned::default(),
+            asks,
+            allowed_once: AllowedOnce::default(),
+            resolutions: Resolutions::default(),
             is_own: is_own_address,
         }
     }
@@ -129,11 +148,16 @@ impl Policy {
         if let Some(rule) = allow.find(|rule| range(rule).is_some_and(opens)) {
             return Decision::allowed(Reason::Rule(rule));
         }
-        if denial.as_ref().is_none_or(|denial| denial.opens_by_name)
-            && let Some(index) = self.learned.opens(destination, Instant::now())
-            && let Some(rule) = self.allow.get(index)
-        {
-            return Decision::allowed(Reason::Rule(rule));
+        let now = Instant::now();
+        let opener = match &denial {
+            None => self.learned.opens(destination, now),
+            Some(denial) if denial.opens_by_name => self.learned.opens_private(destination, now),
+            Some(_) => None,
+        };
+        if let Some(index) = opener {
+            // An address of a name that the user has allowed once has no rule.
+            let rule = self.allow.get(index).map(Reason::Rule);
+            return Decision::allowed(rule.unwrap_or(Reason::Asked));
         }
         match denial {
             Some(denial) => Decision::denied(denial.reason),
@@ -152,6 +176,7 @@ impl Policy {
         }
         match self.allow.iter().find(named) {
             Some(rule) => Decision::allowed(Reason::Rule(rule)),
+            None if self.allowed_once.has(name, Instant::now()) => Decision::allowed(Reason::Asked),
             None => self.default(),
         }
     }
@@ -169,10 +194,15 @@ impl Policy {
     /// `None` if no name whose TLS is ended was resolved to the destination.
     pub(crate) fn tls_end(&self, destination: SocketAddrV4, reason: Reason<'_>) -> Option<TlsEnd> {
         let end = self.learned.ends(destination, Instant::now())?;
-        // A rule of addresses, or the default, opens the address without any name.
-        let is_by_name = matches!(reason, Reason::Rule(rule) if rule.is_of_names());
+        // A rule of addresses, or the default, opens the address without any name. An answer of the user does not: it is
+        // about a name, and the rules for its requests hold.
+        let is_open = match reason {
+            Reason::Rule(rule) => !rule.is_of_names(),
+            Reason::Default(reach) => reach == DefaultPolicy::Outbound,
+            _ => false,
+        };
         Some(TlsEnd {
-            passes: end.passes || !is_by_name,
+            passes: end.passes || is_open,
         })
     }
 
@@ -185,6 +215,15 @@ impl Policy {
 
     /// Records an address that `name` was resolved to, which the guest may use for `ttl`.
     pub(crate) fn learn(&self, name: &DomainName, address: Ipv4Addr, ttl: Duration) {
+        self.resolutions.add(name, address, ttl);
+        self.open(name, address, Some(ttl));
+    }
+
+    /// Opens an address for `ttl` to the rules that have its name. Without a time, or if the name is denied, only TLS is
+    /// ended there.
+    fn open(&self, name: &DomainName, address: Ipv4Addr, ttl: Option<Duration>) {
+        let now = Instant::now();
+        let ttl = ttl.filter(|_| !self.denies_name(name));
         let of_requests = &self.allow[..self.of_requests];
         let passes = !of_requests.iter().any(|rule| rule.names(name));
         for (index, rule) in self.allow.iter().enumerate() {
@@ -194,9 +233,24 @@ impl Policy {
                     ports: rule.ports,
                     ends_tls: index < self.implied,
                     passes,
+                    opens_private: true,
                 };
-                self.learned.add(address, opener, ttl, Instant::now());
+                match ttl {
+                    Some(ttl) => self.learned.add(address, opener, ttl, now),
+                    None => self.learned.keep(address, opener, now),
+                }
             }
+        }
+        if ttl.is_some() && self.allowed_once.has(name, now) {
+            let once = Opener {
+                rule: usize::MAX,
+                ports: None,
+                ends_tls: false,
+                passes: true,
+                // The guest has chosen the name, and may have it lead to any address.
+                opens_private: false,
+            };
+            self.learned.add(address, once, Duration::ZERO, now);
         }
     }
 
@@ -227,5 +281,7 @@ impl Policy {
     }
 }
 
+mod asked;
+mod changed;
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,12 @@
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::IpAddr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::Protocol;
 use crate::log_record::{FlowEnd, NetworkClose, NetworkConnect, Verdict};
 use crate::recorder::Recorder;
+use crate::revocation::Revocation;
 use crate::tls_events::TlsEvents;
 
 /// The rule of flows that come in at a published port.
@@ -20,6 +22,8 @@ pub(crate) struct RecordedFlow {
     is_begun: bool,
     began: Instant,
     end: FlowEnd,
+    /// The status of the upstream proxy, if that refused the flow.
+    status: OnceLock<u16>,
 }
 
 /// The bytes of a flow.
@@ -29,6 +33,8 @@ pub(crate) struct Traffic {
     recorder: Option<Recorder>,
     sent: AtomicU64,
     received: AtomicU64,
+    /// `None` for flows that no rule concerns.
+    revocation: Option<Revocation>,
 }
 
 impl RecordedFlow {
@@ -36,13 +42,23 @@ impl RecordedFlow {
     pub(crate) fn outbound(
         recorder: &Recorder,
         protocol: Protocol,
-        address: SocketAddrV4,
-        rule: String,
+        revocation: Revocation,
     ) -> Self {
+        let address = revocation.address();
         let name = recorder.name_of(*address.ip());
         let remote = ((*address.ip()).into(), address.port());
-        let connect = connect(protocol, remote, rule);
-        Self::begin(recorder, NetworkConnect { name, ..connect })
+        let connect = connect(protocol, remote, revocation.permit().to_string());
+        let revocation = revocation.of_name(name.as_deref());
+        let mut flow = Self::begin(recorder, NetworkConnect { name, ..connect });
+        flow.traffic.revocation = Some(revocation);
+        flow
+    }
+
+    /// Has the flow end if other requests are allowed, because its TLS is ended.
+    pub(crate) fn of_requests(mut self) -> Self {
+        let revocation = self.traffic.revocation.take();
+        self.traffic.revocation = revocation.map(Revocation::of_requests);
+        self
     }
 
     /// Records a flow that a peer opens to a published port of the guest.
@@ -69,12 +85,20 @@ impl RecordedFlow {
             began: Instant::now(),
             // Nothing else drops a flow without its end.
             end: FlowEnd::Machine,
+            status: OnceLock::new(),
         }
     }
 
     /// Returns the recorder of events of the flow's TLS.
     pub(crate) fn tls_events(&self) -> TlsEvents {
         TlsEvents::new(self.recorder.clone(), self.flow)
+    }
+
+    /// Keeps the status of the upstream proxy, if a connection failed because of that.
+    pub(crate) fn note_status(&self, status: Option<u16>) {
+        if let Some(status) = status {
+            let _ = self.status.set(status);
+        }
     }
 
     /// Records the end of the flow.
@@ -92,12 +116,21 @@ impl Drop for RecordedFlow {
             received: self.traffic.received.load(Ordering::Relaxed),
             ms: ms.try_into().unwrap_or(u64::MAX),
             end: self.end,
+            status: self.status.get().copied(),
         };
         self.recorder.end(close, self.is_begun);
     }
 }
 
 impl Traffic {
+    /// Waits until changed rules end the flow.
+    pub(crate) async fn revoked(&self) {
+        match &self.revocation {
+            Some(revocation) => revocation.revoked().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Counts bytes that the guest sent.
     pub(crate) fn add_sent(&self, bytes: usize) {
         let bytes = bytes.try_into().unwrap_or(u64::MAX);

@@ -16,16 +16,18 @@ use hickory_proto::rr::RecordType;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use crate::Protocol;
 use crate::decision::{Decision, Reason};
+use crate::log_detail::NetworkLogDetail;
 use crate::log_record::{
     FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
     NetworkReport, Verdict,
 };
 use crate::name::DomainName;
 use crate::refusals::Refused;
+use crate::rules_record::NetworkRulesChange;
 use crate::tls_record::NetworkTls;
 use crate::window::{SPAN, Window};
+use crate::{NetworkRules, Protocol};
 use state::{Key, State};
 
 /// The longest name in a record, in bytes. One with bytes that are not printable is longer in text than on the wire.
@@ -44,9 +46,9 @@ struct Shared {
 }
 
 impl Recorder {
-    /// Returns a recorder that writes to a pipe, which must not block.
-    pub(crate) fn new(pipe: File) -> Self {
-        let state = State::new(pipe, Instant::now());
+    /// Returns a recorder that writes this much to a pipe, which must not block.
+    pub(crate) fn new(pipe: File, detail: NetworkLogDetail) -> Self {
+        let state = State::new(pipe, detail, Instant::now());
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             changed: Notify::new(),
@@ -83,6 +85,14 @@ impl Recorder {
         self.change(|state| state.add_tls(tls));
     }
 
+    /// Records that the rules have changed.
+    pub(crate) fn change_rules(&self, before: &NetworkRules, after: &NetworkRules) {
+        let change = NetworkRulesChange::between(before, after);
+        self.change(|state| {
+            state.add(NetworkEvent::Rules(change), 1);
+        });
+    }
+
     /// Counts bytes of a flow.
     pub(crate) fn count(&self, sent_bytes: u64, received_bytes: u64) {
         self.change(|state| {
@@ -100,22 +110,22 @@ impl Recorder {
             if state.repeats(&key) {
                 return;
             }
-            let name = state.resolved.name_of(*address.ip());
-            let refused = Refused::Address(address, name);
+            let name = state.resolved.name_of(*address.ip()).map(str::to_owned);
+            let refused = Refused::Address(address, name.as_deref());
             state.refusals.tell(refused, reason);
-            if !state.others.admits(Instant::now()) {
-                state.totals.lost_records += 1;
+            if !state.admits_other() {
                 return;
             }
+            let hint = refused.option(reason);
             let connect = NetworkConnect {
                 flow: None,
                 proto: protocol,
-                name: name.map(str::to_owned),
+                name,
                 address: (*address.ip()).into(),
                 port: address.port(),
                 verdict: Verdict::Denied,
                 rule: reason.to_string(),
-                hint: refused.option(reason),
+                hint,
                 count: 1,
             };
             state.add_first(key, NetworkEvent::Connect(connect));
@@ -153,8 +163,7 @@ impl Recorder {
             if let Some(refused) = refused {
                 state.refusals.tell(refused, decision.reason);
             }
-            if !state.others.admits(Instant::now()) {
-                state.totals.lost_records += 1;
+            if !state.admits_other() {
                 return;
             }
             let query = NetworkQuery {

@@ -49,10 +49,10 @@ impl Refused<'_> {
     }
 
     /// Returns the reason in words. `None` if nothing is reported: programs try addresses of no single host, and QUIC,
-    /// without being asked.
+    /// without being asked; and a user knows the answers that the user gave.
     fn why(self, reason: Reason<'_>) -> Option<&'static str> {
         Some(match (reason, self) {
-            (Reason::Never | Reason::Quic, _) => return None,
+            (Reason::Never | Reason::Quic | Reason::Proxy | Reason::Asked, _) => return None,
             (Reason::Rule(_), _) => "denied by --net-deny",
             (Reason::Resolver, _) => "names are denied, so only the gateway answers queries",
             (Reason::Default(_), _) => "not listed",

@@ -15,6 +15,9 @@ use crate::packet::checksums;
 /// The number of bytes quoted in an error about a packet (RFC 1812, section 4.3.2.3).
 const QUOTED_MAX_BYTES: usize = 512;
 const HOP_LIMIT: u8 = 64;
+/// The ICMP code for a destination that the rules deny. A connection fails at once, and with
+/// another error than one that the destination refuses.
+pub(crate) const DENIED: Icmpv4DstUnreachable = Icmpv4DstUnreachable::CommProhibited;
 /// The largest payload of a datagram that is not fragmented.
 pub(crate) const DATAGRAM_MAX_BYTES: usize =
     u16_to_usize(MTU_BYTES) - smoltcp::wire::IPV4_HEADER_LEN - UDP_HEADER_LEN;

@@ -85,6 +85,14 @@ impl Rule {
         matches!(self.target, Target::Names(_))
     }
 
+    /// Returns true if the rule is one of a single address or name.
+    pub const fn is_of_one_host(&self) -> bool {
+        match &self.target {
+            Target::Addresses(range) => range.prefix_len() == range.max_prefix_len(),
+            Target::Names(pattern) => !pattern.is_below(),
+        }
+    }
+
     /// Returns true if the rule is restricted to some ports.
     pub const fn is_of_ports(&self) -> bool {
         self.ports.is_some()

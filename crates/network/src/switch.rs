@@ -4,38 +4,43 @@ use std::net::{IpAddr, SocketAddrV4};
 use std::ops::Range;
 use std::sync::Arc;
 
-use smoltcp::wire::Icmpv4DstUnreachable;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::Protocol;
+use crate::asked_flow::AskedFlow;
+use crate::asks::Asked;
 use crate::budget::Budget;
 use crate::buffers::Buffers;
 use crate::decision::{Reason, TlsEnd};
 use crate::edge::EdgeFlows;
 use crate::flows::{Flows, Origin};
+use crate::gate::Gate;
 use crate::limits::{FLOW_QUEUES_BYTES, TCP_BUFFERS_BYTES, TCP_FLOWS_MAX, UDP_FLOWS_MAX};
 use crate::link::{DNS_PORT, GATEWAY_ADDRESS, host_address};
 use crate::log_record::FlowEnd;
+use crate::name::DomainName;
 use crate::names::{NameService, Transport};
 use crate::opening::{Opening, serve_names};
 use crate::packet::{FlowKey, Kind, Packet};
-use crate::policy::Policy;
+use crate::permit::Permit;
 use crate::published::{Arrival, ArrivedBy};
 use crate::queue::{Receiver, Waiting};
 use crate::recorded_flow::RecordedFlow;
 use crate::recorder::Recorder;
-use crate::replies;
+use crate::replies::{self, DENIED};
+use crate::revocation::Revocation;
+use crate::route::Route;
 use crate::tcp::{TcpFlow, prepare};
 use crate::udp::{HostEnd, UdpFlow, why_unreachable};
+use crate::ways::Ways;
 use crate::wire::Wire;
 
 /// The gateway's switch: it takes frames from the guest and passes them to flows.
 pub(crate) struct Switch {
-    policy: Arc<Policy>,
+    gate: Gate,
     names: Arc<NameService>,
-    /// `None` if no TLS is ended.
-    edge: Option<EdgeFlows>,
+    ways: Arc<Ways>,
     to_guest: mpsc::Sender<Vec<u8>>,
     tcp: Flows,
     udp: Flows,
@@ -48,27 +53,29 @@ pub(crate) struct Switch {
 
 /// The destination of a flow that the guest opens.
 enum Target {
-    /// An address, and the rule that allows it.
-    Host(SocketAddrV4, String),
+    /// The way to an address, and the rule that allows it.
+    Host(Route, Permit),
     /// The same, and the treatment of the connection's TLS.
-    Edge(SocketAddrV4, String, TlsEnd),
+    Edge(Route, Permit, TlsEnd),
+    /// An address that the user is asked about.
+    Asked(AskedFlow),
     Names,
     Denied,
 }
 
 impl Switch {
     pub(crate) fn new(
-        policy: Arc<Policy>,
+        gate: Gate,
         names: Arc<NameService>,
-        edge: Option<EdgeFlows>,
+        ways: Ways,
         to_guest: mpsc::Sender<Vec<u8>>,
         recorder: Recorder,
     ) -> Self {
         let queued = Budget::new(FLOW_QUEUES_BYTES);
         Self {
-            policy,
+            gate,
             names,
-            edge,
+            ways: Arc::new(ways),
             to_guest,
             tcp: Flows::new(TCP_FLOWS_MAX, queued.clone()),
             udp: Flows::new(UDP_FLOWS_MAX, queued),
@@ -113,19 +120,25 @@ impl Switch {
                     tokio::spawn(serve_names(opening, Arc::clone(&self.names), place));
                 }
             }
-            Target::Host(address, rule) => {
+            Target::Host(route, permit) => {
                 if let Some(opening) = self.open_stream(key, segment) {
-                    let flow = self.record(Protocol::Tcp, address, rule);
-                    tokio::spawn(opening.connect(address, flow, self.buffers.clone()));
+                    let flow = self.record(Protocol::Tcp, route.address, permit);
+                    let hello = self.ways.hellos.watch(route.address.port(), &flow);
+                    tokio::spawn(opening.connect(route, flow, hello, self.buffers.clone()));
                 }
             }
-            Target::Edge(address, rule, end) => {
-                if let Some(flow) = self.edge.as_ref().and_then(EdgeFlows::open)
+            Target::Asked(flow) => {
+                if let Some(opening) = self.open_stream(key, segment) {
+                    tokio::spawn(flow.connect(opening, self.buffers.clone()));
+                }
+            }
+            Target::Edge(route, permit, end) => {
+                if let Some(flow) = self.ways.edge.as_ref().and_then(EdgeFlows::open)
                     && let Some(opening) = self.open_stream(key, segment)
                 {
-                    let record = self.record(Protocol::Tcp, address, rule);
+                    let record = self.record(Protocol::Tcp, route.address, permit);
                     let buffers = Buffers::new(&self.buffers);
-                    tokio::spawn(flow.serve(opening, record, (address, end), buffers));
+                    tokio::spawn(flow.serve(opening, record, (route, end), buffers));
                 }
             }
         }
@@ -148,14 +161,24 @@ impl Switch {
         if self.udp.deliver(&key, packet, payload.clone()) {
             return;
         }
-        let Target::Host(address, rule) = self.target(Protocol::Udp, key.remote) else {
-            self.reply(replies::unreachable(packet, DENIED));
-            return;
+        let (address, permit) = match self.target(Protocol::Udp, key.remote) {
+            Target::Host(route, permit) => (route.address, permit),
+            Target::Asked(flow) => {
+                if let Some(packets) = self.udp.open(key, Origin::Guest) {
+                    let waiting = self.udp_flow(key, packets);
+                    tokio::spawn(flow.exchange(waiting, packet.to_vec()));
+                }
+                return;
+            }
+            Target::Edge(..) | Target::Names | Target::Denied => {
+                self.reply(replies::unreachable(packet, DENIED));
+                return;
+            }
         };
         let Some(packets) = self.udp.open(key, Origin::Guest) else {
             return;
         };
-        let flow = self.record(Protocol::Udp, address, rule);
+        let flow = self.record(Protocol::Udp, address, permit);
         match HostEnd::connect(address) {
             Ok(host) => {
                 packets.open();
@@ -170,8 +193,9 @@ impl Switch {
     }
 
     /// Records a flow that the guest opens.
-    fn record(&self, protocol: Protocol, address: SocketAddrV4, rule: String) -> RecordedFlow {
-        RecordedFlow::outbound(&self.recorder, protocol, address, rule)
+    fn record(&self, protocol: Protocol, address: SocketAddrV4, permit: Permit) -> RecordedFlow {
+        let revocation = Revocation::new(&self.gate, address, permit);
+        RecordedFlow::outbound(&self.recorder, protocol, revocation)
     }
 
     /// Answers a DNS query, unless too many are in progress.
@@ -245,22 +269,69 @@ impl Switch {
             return Target::Names;
         }
         let address = SocketAddrV4::new(host_address(*remote.ip()), remote.port());
-        let decision = self.policy.decide(address);
+        let policy = self.gate.policy();
+        let decision = policy.decide(address);
+        let edge = self.ways.edge.as_ref();
+        let end = edge.and_then(|_| policy.tls_end(address, decision.reason));
+        let is_quic = end.is_some() && protocol == Protocol::Udp;
         if !decision.is_allowed() {
-            self.recorder.refuse(protocol, address, decision.reason);
-            return Target::Denied;
+            let is_asked = policy.asks_about(decision.reason) && !is_quic;
+            return self.refuse(protocol, address, decision.reason, is_asked);
         }
-        let rule = decision.reason.to_string();
-        let edge = self.edge.as_ref();
-        let end = edge.and_then(|_| self.policy.tls_end(address, decision.reason));
-        match (end, protocol) {
-            (None, _) => Target::Host(address, rule),
-            (Some(end), Protocol::Tcp) => Target::Edge(address, rule, end),
-            (Some(_), Protocol::Udp) => {
-                self.recorder.refuse(protocol, address, Reason::Quic);
-                Target::Denied
+        if is_quic {
+            return self.refuse(protocol, address, Reason::Quic, false);
+        }
+        let resolved = || self.recorder.name_of(*address.ip());
+        let by = (&*policy, decision.reason);
+        let route = self.ways.routes.to(address, by, resolved);
+        if protocol == Protocol::Udp && route.is_proxied() {
+            return self.refuse(protocol, address, Reason::Proxy, false);
+        }
+        let permit = Permit::from(decision.reason);
+        match end {
+            None => Target::Host(route, permit),
+            Some(end) => Target::Edge(route, permit, end),
+        }
+    }
+
+    /// Refuses a destination, unless the user is asked about it.
+    fn refuse(
+        &self,
+        protocol: Protocol,
+        address: SocketAddrV4,
+        reason: Reason<'_>,
+        is_asked: bool,
+    ) -> Target {
+        // An answer would not open what the upstream proxy does not carry.
+        let is_carried = || {
+            let route = self.ways.routes.asked(address, None);
+            protocol == Protocol::Tcp || !route.is_proxied()
+        };
+        let is_asked = is_asked && is_carried();
+        let asked = is_asked.then(|| {
+            // A name of the guest's choice can lead to a private network, whose addresses are shown as they are.
+            let is_private = matches!(reason, Reason::Range(_));
+            let name = self.recorder.name_of(*address.ip());
+            let name = name.filter(|name| !is_private && is_of_hosts(name));
+            (self.gate.ask_about(address, name.as_deref()), name)
+        });
+        let reason = match asked {
+            Some((Asked::Waits(pending), name)) => {
+                return Target::Asked(AskedFlow {
+                    protocol,
+                    address,
+                    name,
+                    pending,
+                    gate: self.gate.clone(),
+                    recorder: self.recorder.clone(),
+                    ways: Arc::clone(&self.ways),
+                });
             }
-        }
+            Some((Asked::Denied, _)) => Reason::Asked,
+            Some((Asked::Unasked, _)) | None => reason,
+        };
+        self.recorder.refuse(protocol, address, reason);
+        Target::Denied
     }
 
     /// Sends a frame of the gateway, unless the queue to the guest is full.
@@ -271,9 +342,10 @@ impl Switch {
     }
 }
 
-/// The ICMP code for a destination that the rules deny. A connection fails at once, and with
-/// another error than one that the destination refuses.
-const DENIED: Icmpv4DstUnreachable = Icmpv4DstUnreachable::CommProhibited;
+/// Returns true if a rule can have the name. The guest chooses the names that it asks for.
+fn is_of_hosts(name: &str) -> bool {
+    DomainName::parse(name).is_some_and(|name| name.is_of_hosts())
+}
 
 async fn join_datagrams(datagrams: UdpFlow, host: HostEnd, flow: RecordedFlow) {
     let end = datagrams.join(host, &flow.traffic).await;

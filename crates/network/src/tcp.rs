@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{self, Poll};
 use std::time::Duration;
 
@@ -107,6 +107,7 @@ impl Ends {
 enum Event {
     Packets,
     QueueSlot,
+    Revoked,
     Read(io::Result<usize>),
     Written(io::Result<usize>),
     Time,
@@ -176,6 +177,7 @@ impl TcpFlow {
     /// Copies in both directions until both have ended, or one has failed. Counts the bytes, and returns the end.
     pub(crate) async fn join(mut self, mut stream: impl HostStream, traffic: &Traffic) -> FlowEnd {
         let mut ends = Ends::default();
+        let mut revoked = pin!(traffic.revoked());
         loop {
             self.poll();
             if self.is_over() {
@@ -190,8 +192,12 @@ impl TcpFlow {
                     continue;
                 }
             }
-            match self.next(&mut stream, &ends).await {
+            match self.next(&mut stream, &ends, revoked.as_mut()).await {
                 Event::Packets | Event::QueueSlot => {}
+                Event::Revoked => {
+                    ends.fail(FlowEnd::Revoked);
+                    self.socket().abort();
+                }
                 Event::Read(Ok(0)) => {
                     ends.host = true;
                     ends.note(FlowEnd::Peer);
@@ -227,7 +233,12 @@ impl TcpFlow {
     }
 
     /// Waits for the next event.
-    async fn next(&mut self, stream: &mut impl HostStream, ends: &Ends) -> Event {
+    async fn next(
+        &mut self,
+        stream: &mut impl HostStream,
+        ends: &Ends,
+        revoked: Pin<&mut impl Future<Output = ()>>,
+    ) -> Event {
         let deadline = self.deadline();
         let socket = self.sockets.get_mut::<Socket<'_>>(self.handle);
         let wire = &mut self.wire;
@@ -245,6 +256,7 @@ impl TcpFlow {
                 Ok(()) => Event::QueueSlot,
                 Err(Disconnected) => Event::Disconnected,
             },
+            () = revoked, if ends.cause != Some(FlowEnd::Revoked) => Event::Revoked,
             event = poll_fn(|context| exchange(socket, stream, ends, context)) => event,
             () = sleep_until(deadline) => Event::Time,
         }

@@ -30,6 +30,7 @@ mod tests {
     use std::io::{Read as _, Seek as _};
 
     use super::*;
+    use crate::log_detail::NetworkLogDetail;
     use crate::log_record::{NetworkEvent, NetworkReport};
     use crate::tls_record::is_alarm;
 
@@ -48,7 +49,7 @@ mod tests {
     /// Returns what is reported of events: hellos, alarms, and the number of lost ones.
     fn reported(all: impl IntoIterator<Item = EdgeEvent>) -> (u64, u64, u64) {
         let mut file = tempfile::tempfile().unwrap();
-        let recorder = Recorder::new(file.try_clone().unwrap());
+        let recorder = Recorder::new(file.try_clone().unwrap(), NetworkLogDetail::Http);
         let events = TlsEvents::new(recorder.clone(), 7);
         all.into_iter().for_each(|event| events.event(event));
         recorder.report();

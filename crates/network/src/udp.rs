@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
+use std::pin::pin;
 use std::sync::Arc;
 
 use smoltcp::wire::Icmpv4DstUnreachable;
@@ -76,6 +77,7 @@ impl UdpFlow {
         // The guest's last packet, to be quoted if it did not arrive.
         let mut last = Vec::new();
         let mut sent: u32 = 0;
+        let mut revoked = pin!(traffic.revoked());
         loop {
             let limit = match sent {
                 0 | 1 => UDP_QUESTION_TIMEOUT,
@@ -85,6 +87,7 @@ impl UdpFlow {
                 tokio::select! {
                     packet = self.packets.recv() => Event::Packet(packet),
                     received = host.receive(&mut buffer) => Event::Received(received),
+                    () = revoked.as_mut() => Event::Revoked,
                 }
             };
             match timeout(limit, next).await {
@@ -111,6 +114,7 @@ impl UdpFlow {
                     self.report(&last, &error).await;
                 }
                 Ok(Event::Received(Err(_))) => return FlowEnd::PeerReset,
+                Ok(Event::Revoked) => return FlowEnd::Revoked,
                 Ok(Event::Packet(None)) => return FlowEnd::Machine,
                 Err(_) => return FlowEnd::Idle,
             }
@@ -130,6 +134,7 @@ impl UdpFlow {
 enum Event {
     Packet(Option<Waiting>),
     Received(io::Result<usize>),
+    Revoked,
 }
 
 /// Returns the ICMP code for a destination that the host cannot connect to.

@@ -15,13 +15,13 @@ pub enum Kind {
     Change,
 }
 
-/// The answer allows a path, and the question is about something else.
+/// The answer allows what the question asks for, or keeps a rule, and this msb does not know the question's kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a question of the kind '{}' can only be denied, and without a rule: nothing but a path can be allowed",
+    "a question of the kind '{}' can only be denied, and without a rule: this msb does not know the kind",
     .kind.escape_debug()
 )]
-pub struct NotAPath {
+pub struct UnknownKind {
     /// The word of the question's kind.
     pub kind: String,
 }
@@ -43,21 +43,16 @@ impl Kind {
         matches!(self, Self::Path | Self::Read | Self::Change)
     }
 
-    /// Checks that the subject of a question is a path. `kind` is the word of its kind, which a newer machine may have
-    /// made.
+    /// Returns the kind of a question that can be allowed, by its word. A newer machine may have made it.
     ///
     /// # Errors
-    /// If it is another kind.
-    pub fn check_path(kind: &str) -> Result<(), NotAPath> {
+    /// If this version does not know the kind.
+    pub fn allowable(kind: &str) -> Result<Self, UnknownKind> {
         let all = [Self::Path, Self::Network, Self::Read, Self::Change];
         let known = all.into_iter().find(|one| one.as_str() == kind);
-        if known.is_some_and(Self::has_path) {
-            Ok(())
-        } else {
-            Err(NotAPath {
-                kind: kind.to_owned(),
-            })
-        }
+        known.ok_or_else(|| UnknownKind {
+            kind: kind.to_owned(),
+        })
     }
 }
 
@@ -66,15 +61,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_path_can_be_allowed() {
-        for kind in [Kind::Path, Kind::Read, Kind::Change] {
-            assert_eq!(Kind::check_path(kind.as_str()), Ok(()));
+    fn only_a_question_of_a_known_kind_can_be_allowed() {
+        for kind in [Kind::Path, Kind::Network, Kind::Read, Kind::Change] {
+            assert_eq!(Kind::allowable(kind.as_str()), Ok(kind));
         }
-        for kind in [Kind::Network.as_str(), "unknown", "", "Path", "path "] {
-            let refused = Kind::check_path(kind).expect_err(kind);
+        for kind in ["unknown", "", "Path", "path "] {
+            let refused = Kind::allowable(kind).expect_err(kind);
             assert_eq!(refused.kind, kind);
         }
-        let text = Kind::check_path("\u{1b}[2J")
+        let text = Kind::allowable("\u{1b}[2J")
             .expect_err("no kind")
             .to_string();
         assert!(!text.contains('\u{1b}'), "{text}");

@@ -35,7 +35,7 @@ mod text;
 
 pub use answer::{Answer, End, Verdict};
 pub use answering::{Answering, Panic, called};
-pub use kind::{Kind, NotAPath};
+pub use kind::{Kind, UnknownKind};
 pub use outbox::{News, Outbox};
 pub use question::{
     InvalidQuestion, NUMBER_MAX, PROCESS_MAX_BYTES, Question, REASON_MAX_BYTES, SUBJECT_MAX_BYTES,

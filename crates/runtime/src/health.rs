@@ -10,14 +10,14 @@ use msb_jail::{Layer, LayerStatus, survey};
 use msb_vmm::Backend;
 use rustix::fs::statvfs;
 use rustix::process::geteuid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{Home, Kernel, KernelSearch};
 
 /// The severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Level {
+pub enum Severity {
     /// The finding needs no action.
     Good,
     /// msb works, but slower or with fewer features.
@@ -26,25 +26,25 @@ pub enum Level {
     Broken,
 }
 
-/// The state on this host of one thing that msb needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Health {
+/// The state on this host of one thing that sandboxes need, with the keys of `msb doctor --format json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
     /// The inspected thing, such as `guest kernel`.
     pub subject: String,
     /// The severity of the finding.
-    pub level: Level,
+    pub level: Severity,
     /// The result of the inspection.
     pub finding: String,
     /// The action that improves the state; `None` if no action is needed.
     pub remedy: Option<String>,
 }
 
-impl Health {
+impl Finding {
     /// Returns a finding that needs no action.
     pub fn good(subject: &str, finding: String) -> Self {
         Self {
             subject: subject.to_owned(),
-            level: Level::Good,
+            level: Severity::Good,
             finding,
             remedy: None,
         }
@@ -53,7 +53,7 @@ impl Health {
     /// Returns a finding with the action that improves the state.
     pub fn bad(
         subject: &str,
-        level: Level,
+        level: Severity,
         finding: String,
         remedy: impl Into<Option<String>>,
     ) -> Self {
@@ -77,10 +77,10 @@ pub fn diagnose(
     backends: &[&dyn Backend],
     msb_kernel: Option<&OsStr>,
     program: Option<&Path>,
-) -> Vec<Health> {
+) -> Vec<Finding> {
     let mut findings = vmms(backends);
     let home_health = home_health(home);
-    let is_usable = home_health.level != Level::Broken;
+    let is_usable = home_health.level != Severity::Broken;
     findings.push(home_health);
     findings.push(if is_usable {
         kernel(home, msb_kernel, program)
@@ -93,13 +93,13 @@ pub fn diagnose(
 }
 
 /// Inspects each layer that confines a VMM process.
-fn jail() -> Vec<Health> {
+fn jail() -> Vec<Finding> {
     let health = |layer: Layer| {
         match layer.status {
-        LayerStatus::On(detail) => Health::good(&format!("jail {}", layer.name), detail),
-        LayerStatus::Partly(detail) | LayerStatus::Off(detail) => Health::bad(
+        LayerStatus::On(detail) => Finding::good(&format!("jail {}", layer.name), detail),
+        LayerStatus::Partly(detail) | LayerStatus::Off(detail) => Finding::bad(
             &format!("jail {}", layer.name),
-            Level::Degraded,
+            Severity::Degraded,
             detail,
             "use a newer kernel; without it, assume that the process of a sandbox's machine has the \
              rights of the user who started it"
@@ -111,21 +111,25 @@ fn jail() -> Vec<Health> {
 }
 
 /// Inspects the VMMs. One is enough; a missing faster one is only a notice.
-fn vmms(backends: &[&dyn Backend]) -> Vec<Health> {
+fn vmms(backends: &[&dyn Backend]) -> Vec<Finding> {
     let any = backends.iter().any(|vmm| vmm.probe().is_ok());
-    let lacking = if any { Level::Degraded } else { Level::Broken };
+    let lacking = if any {
+        Severity::Degraded
+    } else {
+        Severity::Broken
+    };
     let health = |vmm: &&dyn Backend| {
         let subject = format!("vmm {}", vmm.name());
         match vmm.probe() {
-            Ok(()) => Health::good(&subject, "usable".to_owned()),
-            Err(error) => Health::bad(&subject, lacking, error.reason, error.remedy),
+            Ok(()) => Finding::good(&subject, "usable".to_owned()),
+            Err(error) => Finding::bad(&subject, lacking, error.reason, error.remedy),
         }
     };
     backends.iter().map(health).collect()
 }
 
 /// Tries to write to the home, and checks that it is closed to other users.
-fn home_health(home: &Home) -> Health {
+fn home_health(home: &Home) -> Finding {
     const SUBJECT: &str = "home";
     let root = home.root().display();
     if let Err(error) = try_writing(home.root()) {
@@ -135,19 +139,19 @@ fn home_health(home: &Home) -> Health {
             "give it to user {user} with chown, or set MSB_HOME to a directory that this user can \
              write to"
         );
-        return Health::bad(SUBJECT, Level::Broken, finding, remedy);
+        return Finding::bad(SUBJECT, Severity::Broken, finding, remedy);
     }
     match home.openness() {
-        Ok(None) => Health::good(SUBJECT, format!("{root}, closed to other users")),
-        Ok(Some(mode)) => Health::bad(
+        Ok(None) => Finding::good(SUBJECT, format!("{root}, closed to other users")),
+        Ok(Some(mode)) => Finding::bad(
             SUBJECT,
-            Level::Degraded,
+            Severity::Degraded,
             format!("other users of this host can enter {root} (mode {mode:03o})"),
             format!("run chmod 700 {root}, or any msb command that uses it, which does the same"),
         ),
         Err(error) => {
             let remedy = error.diagnosis().advice();
-            Health::bad(SUBJECT, Level::Broken, error.to_string(), remedy)
+            Finding::bad(SUBJECT, Severity::Broken, error.to_string(), remedy)
         }
     }
 }
@@ -159,16 +163,16 @@ fn try_writing(directory: &Path) -> io::Result<()> {
 }
 
 /// Returns the kernel's finding if there is no usable home to keep one in.
-fn kernel_without_home() -> Health {
-    Health::bad(
+fn kernel_without_home() -> Finding {
+    Finding::bad(
         "guest kernel",
-        Level::Degraded,
+        Severity::Degraded,
         "not checked, because it is kept in the home".to_owned(),
         "repair the home first".to_owned(),
     )
 }
 
-fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> Health {
+fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> Finding {
     let search = KernelSearch {
         msb_kernel,
         program,
@@ -179,7 +183,7 @@ fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> He
             let release = kernel
                 .release
                 .unwrap_or_else(|| "unknown release".to_owned());
-            Health::good(
+            Finding::good(
                 "guest kernel",
                 format!("{release} from {}", kernel.source.display()),
             )
@@ -192,12 +196,12 @@ fn kernel(home: &Home, msb_kernel: Option<&OsStr>, program: Option<&Path>) -> He
                 finding.push_str(&format!(": {error}"));
                 cause = error.source();
             }
-            Health::bad("guest kernel", Level::Broken, finding, remedy)
+            Finding::bad("guest kernel", Severity::Broken, finding, remedy)
         }
     }
 }
 
-fn disk(home: &Home) -> Health {
+fn disk(home: &Home) -> Finding {
     // The home may not exist yet; its nearest ancestor is on the same disk.
     let there = home
         .root()
@@ -210,14 +214,14 @@ fn disk(home: &Home) -> Health {
             let free_bytes = stat.f_bavail.saturating_mul(stat.f_frsize);
             let finding = format!("{} MiB free at {}", free_bytes >> 20, home.root().display());
             if free_bytes < LOW_SPACE_BYTES {
-                Health::bad("disk", Level::Degraded, finding, remedy())
+                Finding::bad("disk", Severity::Degraded, finding, remedy())
             } else {
-                Health::good("disk", finding)
+                Finding::good("disk", finding)
             }
         }
-        Err(error) => Health::bad(
+        Err(error) => Finding::bad(
             "disk",
-            Level::Broken,
+            Severity::Broken,
             format!("cannot inspect {}: {error}", there.display()),
             remedy(),
         ),
@@ -230,7 +234,7 @@ mod tests {
 
     use super::*;
 
-    fn level(findings: &[Health], subject: &str) -> Level {
+    fn level(findings: &[Finding], subject: &str) -> Severity {
         let found = findings.iter().find(|health| health.subject == subject);
         found.expect("it is looked at").level
     }
@@ -239,8 +243,8 @@ mod tests {
     fn a_home_that_cannot_be_written_is_what_is_broken() {
         // No user can make a directory there, not even root.
         let findings = diagnose(&Home::new("/proc/msb-home"), &[], None, None);
-        assert_eq!(level(&findings, "home"), Level::Broken);
-        assert_ne!(level(&findings, "guest kernel"), Level::Broken);
+        assert_eq!(level(&findings, "home"), Severity::Broken);
+        assert_ne!(level(&findings, "guest kernel"), Severity::Broken);
         let home = home_health(&Home::new("/proc/msb-home"));
         assert!(home.finding.contains("cannot write to /proc/msb-home"));
         assert!(home.remedy.is_some_and(|text| text.contains("MSB_HOME")));
@@ -250,11 +254,11 @@ mod tests {
     fn a_home_is_good_when_it_is_closed() {
         let root = tempfile::tempdir().expect("a directory");
         let home = Home::new(root.path().join("home"));
-        assert_eq!(home_health(&home).level, Level::Good);
+        assert_eq!(home_health(&home).level, Severity::Good);
         let open = std::fs::Permissions::from_mode(0o755);
         fs_err::set_permissions(home.root(), open).expect("set");
-        assert_eq!(home_health(&home).level, Level::Degraded);
+        assert_eq!(home_health(&home).level, Severity::Degraded);
         fs_err::write(home.root().join("notes"), "").expect("written");
-        assert_eq!(home_health(&home).level, Level::Broken);
+        assert_eq!(home_health(&home).level, Severity::Broken);
     }
 }

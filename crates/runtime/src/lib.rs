@@ -40,7 +40,7 @@ pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
 pub use disk_copy::{DiskCopyError, copy_disk};
 pub use disk_image::{Filesystem as RootFilesystem, Format as DiskImageFormat};
-pub use health::{Health, Level, diagnose};
+pub use health::{Finding, Severity, diagnose};
 pub use home::{Home, HomeError};
 pub use kernel::{Kernel, KernelError, KernelSearch};
 pub use launch_spec::{

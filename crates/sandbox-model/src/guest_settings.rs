@@ -3,7 +3,9 @@ use std::num::NonZeroU32;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Hostname, PidNamespace, Size, Sysctls, kernel_word};
+use crate::{
+    AGENT_PATH, AGENT_VARIABLE, Hostname, PidNamespace, Size, SocketForward, Sysctls, kernel_word,
+};
 
 /// Maximum length of the settings on the kernel's command line, in bytes. The whole line has 1,536.
 pub const WORD_MAX_BYTES: usize = 768;
@@ -17,6 +19,11 @@ pub const GROUPED: [(&str, &str, &str); 5] = [
     ("pid", "process", "pid"),
     ("init", "process", "init"),
 ];
+
+/// The settings that the host carries out, and of which the guest's agent is not told.
+const OF_HOST: [&str; 2] = ["forward_agent", "sockets"];
+/// The most sockets that are forwarded. The guest's agent listens on 16.
+const SOCKETS_MAX: usize = 12;
 
 /// The settings of a sandbox's guest.
 ///
@@ -44,6 +51,11 @@ pub struct GuestSettings {
     pub hostname: Option<Hostname>,
     /// True if nothing can be written but to mounts and to `/dev/shm`.
     pub read_only: bool,
+    /// Unix sockets of the host that programs of the guest can connect to, each as
+    /// `HOST_PATH:GUEST_PATH[:mode=MODE,owner=USER]`.
+    pub sockets: Vec<SocketForward>,
+    /// True if programs of the guest can list the keys of the host's SSH agent and sign with them.
+    pub forward_agent: bool,
 }
 
 /// Settings that are valid one by one, and cannot be used.
@@ -54,6 +66,18 @@ pub enum InvalidGuestSettings {
     NoRoom {
         /// The path of the filesystem.
         path: &'static str,
+    },
+    /// Two sockets have the same path in the guest.
+    #[error("two sockets are forwarded to '{}'", .path.escape_debug())]
+    SamePath {
+        /// The path in the guest.
+        path: String,
+    },
+    /// There are too many sockets.
+    #[error("{count} sockets are too many to forward, the limit is {SOCKETS_MAX}")]
+    TooManySockets {
+        /// The number of sockets.
+        count: usize,
     },
     /// The settings do not fit on the kernel's command line.
     #[error(
@@ -82,13 +106,15 @@ impl GuestSettings {
     /// Checks that the settings can be used together.
     ///
     /// # Errors
-    /// A size of 0, or settings that are too long for the kernel's command line.
+    /// A size of 0, sockets that are too many or at one path, or settings that are too long for the kernel's command
+    /// line.
     pub fn check(&self) -> Result<(), InvalidGuestSettings> {
         for (size, path) in [(self.shm, "/dev/shm"), (self.tmp, "/tmp")] {
             if size == Some(Size::new(0)) {
                 return Err(InvalidGuestSettings::NoRoom { path });
             }
         }
+        self.check_sockets()?;
         match self.kernel_word().map_or(0, |word| word.len()) {
             length_bytes if length_bytes > WORD_MAX_BYTES => Err(InvalidGuestSettings::TooLong {
                 length_bytes,
@@ -96,6 +122,31 @@ impl GuestSettings {
             }),
             _ => Ok(()),
         }
+    }
+
+    fn check_sockets(&self) -> Result<(), InvalidGuestSettings> {
+        let count = self.sockets.len();
+        if count > SOCKETS_MAX {
+            return Err(InvalidGuestSettings::TooManySockets { count });
+        }
+        let agent = self.forward_agent.then_some(AGENT_PATH);
+        let paths = self.sockets.iter().map(SocketForward::guest_path);
+        let mut paths: Vec<&str> = paths.chain(agent).collect();
+        paths.sort_unstable();
+        let mut pairs = paths.iter().zip(paths.iter().skip(1));
+        match pairs.find(|(path, next)| path == next) {
+            Some((&path, _)) => Err(InvalidGuestSettings::SamePath {
+                path: path.to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the variable that commands find the forwarded SSH agent by, as `NAME=value`; `None` if none is
+    /// forwarded.
+    pub fn agent_variable(&self) -> Option<String> {
+        self.forward_agent
+            .then(|| format!("{AGENT_VARIABLE}={AGENT_PATH}"))
     }
 
     /// Returns the settings for a copy of the sandbox that has this name. A hostname that the original was given is
@@ -110,7 +161,9 @@ impl GuestSettings {
     /// the name of its variable. Settings that have their defaults are left out; `None` if all have.
     pub fn kernel_word(&self) -> Option<String> {
         let (mut fields, defaults) = (fields(self), fields(&Self::default()));
-        fields.retain(|name, value| defaults.get(name) != Some(value));
+        fields.retain(|name, value| {
+            defaults.get(name) != Some(value) && !OF_HOST.contains(&name.as_str())
+        });
         let json = (!fields.is_empty()).then(|| Value::Object(fields).to_string())?;
         Some(kernel_word::encode_json(&json))
     }
@@ -163,6 +216,31 @@ mod tests {
         );
         let read = GuestSettings::from_kernel_word(&word).expect("read");
         assert_eq!(read, settings());
+    }
+
+    #[test]
+    fn the_guest_is_not_told_of_sockets_of_the_host() {
+        let forward = |text: &str| text.parse::<SocketForward>().expect("a forward");
+        let mut forwards = GuestSettings {
+            sockets: vec![forward("/a:/b"), forward("/c:/d")],
+            forward_agent: true,
+            ..GuestSettings::default()
+        };
+        forwards.check().expect("good");
+        assert_eq!(forwards.kernel_word(), None);
+        let variable = forwards.agent_variable();
+        let expected = "SSH_AUTH_SOCK=/dev/msb/ssh-agent.sock";
+        assert_eq!(variable.as_deref(), Some(expected));
+        forwards.sockets.push(forward("/e:/dev/msb/ssh-agent.sock"));
+        let error = forwards.check().expect_err("refused");
+        assert!(
+            matches!(&error, InvalidGuestSettings::SamePath { path } if path.ends_with(".sock")),
+            "{error}"
+        );
+        let many = (0..13).map(|number| forward(&format!("/a:/{number}")));
+        forwards.sockets = many.collect();
+        let error = forwards.check().expect_err("refused");
+        assert_eq!(error, InvalidGuestSettings::TooManySockets { count: 13 });
     }
 
     #[test]

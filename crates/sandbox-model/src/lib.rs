@@ -31,6 +31,7 @@ mod mode_change;
 mod pid_namespace;
 mod restart;
 mod size;
+mod socket_forward;
 mod stop_signal;
 mod sysctl;
 mod sysctls;
@@ -48,6 +49,9 @@ pub use mode_change::{InvalidMode, ModeChange};
 pub use pid_namespace::{InvalidPidNamespace, PidNamespace};
 pub use restart::Restart;
 pub use size::{InvalidSize, Size};
+pub use socket_forward::{
+    AGENT_PATH, AGENT_VARIABLE, InvalidSocketForward, SocketForward, is_engine_socket,
+};
 pub use stop_signal::{NoSignal, StopSignal};
 pub use sysctl::{Sysctl, SysctlError};
 pub use sysctls::Sysctls;

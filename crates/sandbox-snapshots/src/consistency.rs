@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// The state of a disk's filesystem at the moment of a snapshot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Consistency {
+#[non_exhaustive]
+pub enum SnapshotConsistency {
     /// The sandbox was stopped, and its guest had unmounted the disk.
     Clean,
     /// The sandbox was running, and its guest had written everything and kept writers waiting.
@@ -16,7 +17,16 @@ pub enum Consistency {
     Crash,
 }
 
-impl Consistency {
+impl SnapshotConsistency {
+    /// Returns the word that JSON has for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Frozen => "frozen",
+            Self::Crash => "crash",
+        }
+    }
+
     /// Returns the consistency of a state, of which `promised` is known if it is whole. The filesystem
     /// itself says whether it is: a guest can say anything.
     pub(super) fn of(pool: &UpperPool, state: &State, promised: Self) -> Result<Self, OpenError> {

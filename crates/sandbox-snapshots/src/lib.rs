@@ -33,7 +33,7 @@ use msb_runtime::{ChangeLock, Lock, Sandbox, UpperPool};
 
 pub use archive::{ExportError, ImportError, Imported, SnapshotExport, SnapshotImport};
 pub use command::StateBeforeCommand;
-pub use consistency::Consistency;
+pub use consistency::SnapshotConsistency;
 pub use error::SnapshotError;
 pub use forks::Forked;
 pub use layer::StagedLayer;
@@ -93,7 +93,7 @@ impl SandboxSnapshots {
         let pool = UpperPool::adopt(&sandbox.files)?;
         let _keeping = pool.keep_generations()?;
         let state = cut_disk(&pool)?;
-        let consistency = Consistency::of(&pool, &state, Consistency::Clean)?;
+        let consistency = SnapshotConsistency::of(&pool, &state, SnapshotConsistency::Clean)?;
         sandbox.keep_state(&state, draft, consistency, Cause::User)
     }
 
@@ -191,7 +191,7 @@ impl SandboxSnapshots {
         &self,
         state: &State,
         draft: SnapshotDraft,
-        consistency: Consistency,
+        consistency: SnapshotConsistency,
         cause: Cause,
     ) -> Result<Snapshot, SnapshotError> {
         // No other process gives this name, and none takes the unfinished record for a leftover.

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 
 use super::layer::StagedLayer;
 use super::{
-    Cause, Consistency, GENERATIONS_MAX, OpenState, Origin, SandboxSnapshots, Snapshot,
+    Cause, GENERATIONS_MAX, OpenState, Origin, SandboxSnapshots, Snapshot, SnapshotConsistency,
     SnapshotDraft, SnapshotError, check_count,
 };
 
@@ -22,7 +22,7 @@ pub(super) const LOOKS: u32 = 3;
 #[derive(Debug)]
 pub(super) struct LiveState {
     pub(super) state: State,
-    pub(super) consistency: Consistency,
+    pub(super) consistency: SnapshotConsistency,
     keeping: GenerationsLock,
 }
 
@@ -64,7 +64,7 @@ impl SandboxSnapshots {
     /// If the sandbox is not running, runs on a raw disk, or its disk cannot be cut.
     pub async fn frozen_disk(&self) -> Result<Option<OpenState>, SnapshotError> {
         let live = self.live_state(true).await?;
-        if live.consistency != Consistency::Frozen {
+        if live.consistency != SnapshotConsistency::Frozen {
             return Ok(None);
         }
         let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
@@ -139,13 +139,13 @@ impl SandboxSnapshots {
             fault,
         })?;
         let promised = if reply.was_frozen {
-            Consistency::Frozen
+            SnapshotConsistency::Frozen
         } else {
-            Consistency::Crash
+            SnapshotConsistency::Crash
         };
         blocking(move || {
             Ok(LiveState {
-                consistency: Consistency::of(&pool, &state, promised)?,
+                consistency: SnapshotConsistency::of(&pool, &state, promised)?,
                 state,
                 keeping,
             })

@@ -6,7 +6,7 @@ use generations::State;
 use msb_runtime::SandboxPaths;
 use serde::{Deserialize, Serialize};
 
-use super::{Consistency, SnapshotError, SnapshotName};
+use super::{SnapshotConsistency, SnapshotError, SnapshotName};
 
 /// The end of a record's file name.
 const SUFFIX: &str = ".json";
@@ -32,7 +32,7 @@ pub struct Snapshot {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_of_undo: bool,
     /// The state of the filesystem at the moment of the snapshot.
-    pub consistency: Consistency,
+    pub consistency: SnapshotConsistency,
     /// Size of the disk, in bytes.
     pub size_bytes: u64,
     /// The image of the sandbox, by the digest of its manifest: the disk has changes to it alone.

@@ -15,8 +15,8 @@ use super::layer::is_same;
 use super::live::blocking;
 use super::record::Records;
 use super::{
-    Cause, Consistency, GENERATIONS_MAX, SandboxSnapshots, Snapshot, SnapshotDraft, SnapshotError,
-    check_count, cut_disk,
+    Cause, GENERATIONS_MAX, SandboxSnapshots, Snapshot, SnapshotConsistency, SnapshotDraft,
+    SnapshotError, check_count, cut_disk,
 };
 
 /// A rollback that was made.
@@ -184,7 +184,8 @@ impl SandboxSnapshots {
             name: None,
             message: Some(format!("before the rollback to {}", rollback.to.name)),
         };
-        let consistency = Consistency::of(&rollback.pool, before, Consistency::Clean)?;
+        let consistency =
+            SnapshotConsistency::of(&rollback.pool, before, SnapshotConsistency::Clean)?;
         let cause = match rollback.to.command {
             Some(_) => Cause::Undo,
             None => Cause::Rollback,

@@ -1,10 +1,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::shared::Shared;
+use msb_client::Shared;
+
 use crate::{
     Error, Finding, Fix, Images, Jail, Maintenance, Notice, Operation, Sandboxes, Settings, Size,
-    Usage, Version, VmmChoice, Volumes, doctor, usage, version,
+    Usage, Version, VmmChoice, Volumes, doctor, usage,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -137,7 +138,7 @@ impl Msb {
 
     /// Returns the versions of this library.
     pub fn version(&self) -> Version {
-        version::current()
+        msb_client::version()
     }
 
     /// Returns the path of the program `msb` that starts sandboxes, once its version is known to be

@@ -59,7 +59,7 @@ fn is_no_image(error: &Error) -> bool {
 }
 
 fn missing(name: &str) -> Error {
-    let name = crate::error::printable(name);
+    let name = msb_client::printable(name);
     let message = format!("no such sandbox, image or volume: {name}");
     Error::new(ErrorKind::NotFound, message).with_detail("name", name)
 }

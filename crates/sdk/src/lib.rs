@@ -33,49 +33,49 @@
 //! build: see [`MsbBuilder::program`].
 
 mod apply;
-mod cancellation;
 mod client;
 mod commit;
 mod diff;
 mod doctor;
-mod error;
-mod exec;
-mod files;
 mod history;
-mod images;
 mod inspect;
-mod jobs;
-mod logs;
-mod maintenance;
 mod mount;
 mod names;
 mod network;
 mod network_log;
-mod operation;
-mod program;
+mod network_rules;
 mod questions;
 mod sandboxes;
 mod secrets;
-mod settings;
-mod shared;
 mod snapshot_archives;
 mod snapshots;
-mod stats;
-#[cfg(test)]
-mod testing;
-mod unfinished;
 mod usage;
-mod values;
-mod version;
-mod vmm;
 mod volumes;
 
 pub use bytes::Bytes;
+pub use msb_client::{
+    EndReason, Environment, Error, ErrorKind, Exit, Face, Force, IntoSize, Jail, Maintenance,
+    Notice, Operation, Removal, Settings, Signal, Stopped, TerminalSize, Text, Ulimit, Version,
+    VmmChoice,
+};
+pub use msb_images::{
+    DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
+    LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PruneOptions, Pruned, PrunedImage,
+    Pull, PullEvent, PullOptions, PullPolicy, PullRequest, Push, PushEvent, PushOptions,
+    PushRequest, Pushed, PushedLayer, RemovedImage, SaveFormat, SaveOptions, SaveRequest,
+    SourceOptions, Verified, VerifyRequest,
+};
+pub use msb_sandbox_handle::{
+    Copied, CopyOptions, Event, ExecOptions, ExecRequest, FileInfo, FileStream, FileType,
+    FileUpload, Files, GuestStats, HostStats, Job, JobInfo, Jobs, LogOptions, LogRecord, LogSource,
+    Logs, LogsRequest, MkdirOptions, NetworkTotals, Output, OutputStream, Process, ReadOptions,
+    RemoveOptions, Stats, StatsSample, StatsWatch, Stdin, TarUpload, WriteOptions,
+};
 pub use msb_sandbox_model::{
     DISK_DEFAULT, DISK_DEFAULT_TEXT, GuestSettings, Hostname, InvalidGuestSettings,
     InvalidHostname, InvalidMode, InvalidPidNamespace, InvalidSize, InvalidUndoLimit, Lifetime,
-    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, Sysctl,
-    SysctlError, Sysctls, UndoLimit,
+    MEMORY_DEFAULT, MEMORY_DEFAULT_TEXT, ModeChange, PidNamespace, Restart, Size, SocketForward,
+    Sysctl, SysctlError, Sysctls, UndoLimit,
 };
 
 pub use apply::{
@@ -89,56 +89,37 @@ pub use diff::{
     PatchLines, Xattr,
 };
 pub use doctor::{Finding, Fix, Severity};
-pub use error::{Error, ErrorKind, Face};
-pub use exec::{Event, ExecOptions, ExecRequest, Output, Process, Stdin};
-pub use files::{
-    Copied, CopyOptions, FileInfo, FileStream, FileType, FileUpload, Files, MkdirOptions,
-    ReadOptions, RemoveOptions, TarUpload, WriteOptions,
-};
 pub use history::{ChangeCounts, CommandRecord, History, HistoryOptions, UndoOptions, Undone};
-pub use images::{
-    DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
-    LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PruneOptions, Pruned, PrunedImage,
-    Pull, PullEvent, PullOptions, PullPolicy, PullRequest, Push, PushEvent, PushOptions,
-    PushRequest, Pushed, PushedLayer, RemovedImage, SaveFormat, SaveOptions, SaveRequest,
-    SourceOptions, Verified, VerifyRequest,
-};
 pub use inspect::Inspection;
-pub use jobs::{Job, JobInfo, Jobs};
-pub use logs::{LogOptions, LogRecord, LogSource, Logs, LogsRequest, OutputStream};
 pub use mount::{Mount, MountKind};
 pub use msb_runtime::{Rule, RuleState};
+pub use msb_sandbox_network::{NetworkChange, NetworkPolicy};
 pub use msb_sandbox_secrets::{NewValue, SecretInfo};
+pub use msb_sandbox_snapshots::SnapshotConsistency;
 pub use msb_secrets::{
     HttpsDestination, InvalidDestination, InvalidName as InvalidSecretName, InvalidSecret,
     InvalidSource, InvalidValue, Placement, Secret, SecretName, SecretSource, SecretValue,
     ValueState,
 };
 pub use names::Names;
-pub use network::{Host, InvalidPort, Network, NetworkMode, Port, TransportProtocol};
+pub use network::{
+    Host, InvalidPort, Network, NetworkLogDetail, NetworkMode, Port, TransportProtocol,
+};
 pub use network_log::{
     EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
-    NetworkLog, NetworkQuery, NetworkRecord, NetworkTls, Verdict,
+    NetworkLog, NetworkQuery, NetworkRecord, NetworkRulesChange, NetworkTls, Verdict,
 };
-pub use operation::Operation;
+pub use network_rules::SandboxNetwork;
 pub use questions::{Allowed, Answering, Question, QuestionAnswer, QuestionEvent, Questions};
 pub use sandboxes::{
-    BranchOptions, Changes, CopyIn, Force, ForkOptions, HostName, MainCommand, NamePattern,
-    NewDirectory, RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter,
-    SandboxInfo, SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
+    BranchOptions, Changes, CopyIn, ForkOptions, HostName, MainCommand, NamePattern, NewDirectory,
+    RollbackOptions, RolledBack, RootDisk, Sandbox, SandboxCondition, SandboxFilter, SandboxInfo,
+    SandboxOptions, SandboxRequest, SandboxState, Sandboxes, StartOptions, Verify,
 };
 pub use secrets::Secrets;
-pub use settings::{Jail, Maintenance, Settings, VmmChoice};
 pub use snapshot_archives::ImportOptions;
 pub use snapshots::{
-    SnapshotConsistency, SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots,
-    VerifiedSnapshot,
+    SnapshotContent, SnapshotInfo, SnapshotOptions, SnapshotOrigin, Snapshots, VerifiedSnapshot,
 };
-pub use stats::{GuestStats, HostStats, NetworkTotals, Stats, StatsSample, StatsWatch};
 pub use usage::{ImageUsage, Usage, UsageGroup};
-pub use values::{
-    EndReason, Environment, Exit, IntoSize, Notice, Removal, Signal, Stopped, TerminalSize, Text,
-    Ulimit,
-};
-pub use version::Version;
 pub use volumes::{Volume, VolumeInfo, VolumeOptions, Volumes};

@@ -165,13 +165,13 @@ impl Mount {
 
     fn target(&self) -> Result<msb_runtime::Target, Error> {
         self.target.parse().map_err(|error| {
-            Error::invalid(crate::error::printable(&format!("{error}")))
+            Error::invalid(msb_client::printable(&format!("{error}")))
                 .with_detail("path", self.target.as_str())
         })
     }
 
     fn resolved_source(&self) -> Result<msb_runtime::Source, Error> {
-        let target = || crate::error::printable(&self.target);
+        let target = || msb_client::printable(&self.target);
         if self.kind != MountKind::Tmpfs && (self.mode.is_some() || self.exec) {
             let message = format!("the mount at {}: mode and exec are for tmpfs", target());
             return Err(Error::invalid(message));

@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
+use msb_client::{Shared, blocking};
 use msb_runtime::{Sandbox as StoredSandbox, Volume as StoredVolume};
 
-use crate::operation::blocking;
-use crate::shared::Shared;
 use crate::{Error, Msb, Operation};
 
 /// The names of a home's objects, as a shell's completion offers them.

@@ -1,8 +1,10 @@
 use std::net::{IpAddr, SocketAddr};
 
-use msb_runtime::network::{DefaultPolicy, Publish, Rule, Settings};
-pub use msb_runtime::network::{Host, InvalidPort, Port, Protocol as TransportProtocol};
-use msb_secrets::{HttpsDestination, Secret};
+use msb_runtime::network::{DefaultPolicy, NetworkRules, Publish, Settings};
+pub use msb_runtime::network::{
+    Host, InvalidPort, NetworkLogDetail, Port, Protocol as TransportProtocol,
+};
+use msb_secrets::Secret;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Error;
@@ -11,8 +13,6 @@ use crate::Error;
 const PUBLISHED_MAX: usize = 1024;
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
-/// The beginning of a rule for requests.
-const HTTPS: &str = "https://";
 
 /// The destinations that a sandbox reaches.
 ///
@@ -35,6 +35,13 @@ pub struct Network {
     pub deny: Vec<String>,
     /// Resolvers to ask instead of the host's, as `IP` or `IP:PORT`.
     pub dns: Vec<String>,
+    /// True to ask about destinations that no rule denies and the mode does: see [`Sandbox::on_ask`](crate::Sandbox::on_ask).
+    pub ask: bool,
+    /// The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`,
+    /// or `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start.
+    pub upstream_proxy: Option<String>,
+    /// The events that the log of the network has.
+    pub log: NetworkLogDetail,
 }
 
 /// The destinations that a sandbox reaches without a rule.
@@ -97,6 +104,27 @@ impl Network {
         self
     }
 
+    /// Asks about destinations that no rule denies and the mode does.
+    #[must_use]
+    pub const fn ask(mut self) -> Self {
+        self.ask = true;
+        self
+    }
+
+    /// Sets the proxy for TCP connections that leave the host, such as `socks5h://HOST:PORT`, or `env`.
+    #[must_use]
+    pub fn upstream_proxy(mut self, proxy: impl Into<String>) -> Self {
+        self.upstream_proxy = Some(proxy.into());
+        self
+    }
+
+    /// Sets the events that the log of the network has.
+    #[must_use]
+    pub const fn log(mut self, detail: NetworkLogDetail) -> Self {
+        self.log = detail;
+        self
+    }
+
     /// Returns the settings for an image that exposes these ports, all of which are published with
     /// `publish_all`, and for these secrets. `None` if the sandbox has no network.
     pub(crate) fn settings(
@@ -106,13 +134,9 @@ impl Network {
         exposed_ports: &[String],
         secrets: &[Secret],
     ) -> Result<Option<Settings>, Error> {
-        let reach = match self.mode {
-            NetworkMode::Outbound => DefaultPolicy::Outbound,
-            NetworkMode::Listed => DefaultPolicy::Listed,
-            NetworkMode::None => return self.nothing(ports, publish_all, secrets),
-        };
-        let (requests, allow): (Vec<_>, Vec<_>) =
-            self.allow.iter().partition(|rule| rule.starts_with(HTTPS));
+        if self.mode == NetworkMode::None {
+            return self.nothing(ports, publish_all, secrets);
+        }
         let mut publish: Vec<Publish> = ports.iter().map(|port| port.publish()).collect();
         if publish_all {
             // A port of another protocol cannot be published; it is skipped.
@@ -131,42 +155,30 @@ impl Network {
                 format!("{count} published ports are too many, the limit is {PUBLISHED_MAX}");
             return Err(Error::invalid(message));
         }
-        Ok(Some(Settings {
-            reach,
-            allow: rules(&allow)?,
-            deny: self.denied()?,
+        let mut settings = Settings {
             publish,
             resolvers: self.resolvers()?,
-            requests: self.requests(&requests)?,
             secrets: secrets.to_vec(),
-        }))
+            asks: self.ask,
+            upstream_proxy: self.upstream_proxy.as_deref().map(str::parse).transpose()?,
+            log: self.log,
+            ..Settings::default()
+        };
+        settings.set_rules(self.rules()?);
+        Ok(Some(settings))
     }
 
-    fn denied(&self) -> Result<Vec<Rule>, Error> {
-        let deny = rules(&self.deny.iter().collect::<Vec<_>>())?;
-        let with_ports = |rule: &&Rule| rule.is_of_names() && rule.is_of_ports();
-        match deny.iter().find(with_ports) {
-            Some(rule) => Err(Error::invalid(format!(
-                "--net-deny {rule}: a name is denied with all its ports; leave the port out"
-            ))),
-            None => Ok(deny),
-        }
+    /// Returns the rules, which hold together.
+    pub(crate) fn rules(&self) -> Result<NetworkRules, Error> {
+        let reach = match self.mode {
+            NetworkMode::Listed => DefaultPolicy::Listed,
+            NetworkMode::Outbound | NetworkMode::None => DefaultPolicy::Outbound,
+        };
+        Ok(NetworkRules::parse(reach, &self.allow, &self.deny)?)
     }
 
     fn resolvers(&self) -> Result<Vec<SocketAddr>, Error> {
         self.dns.iter().map(|text| resolver(text)).collect()
-    }
-
-    /// Returns the rules for requests, which hold only if nothing else is reached.
-    fn requests(&self, texts: &[&String]) -> Result<Vec<HttpsDestination>, Error> {
-        if let (Some(rule), NetworkMode::Outbound) = (texts.first(), self.mode) {
-            let rule = crate::error::printable(rule);
-            return Err(Error::invalid(format!(
-                "--net-allow {rule}: a rule for requests takes --network listed; without it, the sandbox reaches \
-                 the host in other ways"
-            )));
-        }
-        texts.iter().map(|text| Ok(text.parse()?)).collect()
     }
 
     fn nothing(
@@ -185,25 +197,23 @@ impl Network {
             && !publish_all
             && self.allow.is_empty()
             && self.deny.is_empty()
-            && self.dns.is_empty();
+            && self.dns.is_empty()
+            && !self.ask
+            && self.upstream_proxy.is_none();
         if is_plain {
             return Ok(None);
         }
         Err(Error::invalid(
-            "-p, -P, --net-allow, --net-deny and --dns cannot be given with --network none",
+            "-p, -P, --net-allow, --net-deny, --net-ask, --dns and --upstream-proxy cannot be given with --network none",
         ))
     }
-}
-
-fn rules(texts: &[&String]) -> Result<Vec<Rule>, Error> {
-    texts.iter().map(|text| Ok(text.parse()?)).collect()
 }
 
 fn resolver(text: &str) -> Result<SocketAddr, Error> {
     let address = text.parse::<IpAddr>();
     let address = address.map(|address| SocketAddr::new(address, DNS_PORT));
     address.or_else(|_| text.parse()).map_err(|_| {
-        let text = crate::error::printable(text);
+        let text = msb_client::printable(text);
         Error::invalid(format!(
             "'{text}' is not an IP address, with or without :PORT"
         ))
@@ -220,7 +230,7 @@ fn leads_to(published: &[Publish], other: &Publish) -> bool {
 #[derive(Deserialize)]
 #[serde(
     untagged,
-    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny and dns"
+    expecting = "a network is outbound, listed or none, or an object with mode, allow, deny, dns, ask, upstream_proxy and log"
 )]
 enum NetworkForm {
     Mode(NetworkMode),
@@ -235,6 +245,9 @@ struct WholeNetwork {
     allow: Vec<String>,
     deny: Vec<String>,
     dns: Vec<String>,
+    ask: bool,
+    upstream_proxy: Option<String>,
+    log: NetworkLogDetail,
 }
 
 /// Reads an object, or the mode alone: `"none"`.
@@ -247,6 +260,9 @@ impl<'de> Deserialize<'de> for Network {
                 allow: whole.allow,
                 deny: whole.deny,
                 dns: whole.dns,
+                ask: whole.ask,
+                upstream_proxy: whole.upstream_proxy,
+                log: whole.log,
             },
         })
     }
@@ -279,6 +295,11 @@ mod tests {
         assert!(settings(Network::none().allow("a.b")).is_err());
         assert!(settings(Network::outbound().deny("a.b:80")).is_err());
         assert!(settings(Network::outbound().dns("no address")).is_err());
+        let proxied = |proxy: &str| settings(Network::outbound().upstream_proxy(proxy));
+        assert!(proxied("env").is_ok() && proxied("socks5h://proxy:1080").is_ok());
+        let refused = proxied("http://u:hunter2@proxy:3128").expect_err("a password");
+        assert!(!refused.message().contains("hunter2"), "{refused}");
+        assert!(settings(Network::none().upstream_proxy("env")).is_err());
         let many = vec![Port::new(1, Host::any()); PUBLISHED_MAX + 1];
         assert!(
             Network::outbound()

@@ -1,6 +1,6 @@
 pub use msb_runtime::network::{
     EdgeEvent, FlowEnd, HttpRecord, HttpVerdict, NetworkClose, NetworkConnect, NetworkEvent,
-    NetworkQuery, NetworkRecord, NetworkTls, Verdict,
+    NetworkQuery, NetworkRecord, NetworkRulesChange, NetworkTls, Verdict,
 };
 
 use crate::{Error, LogOptions, LogSource, Logs, Operation, Sandbox};

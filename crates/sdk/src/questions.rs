@@ -2,13 +2,14 @@
 
 use msb_agent_protocol::v1::{AnswerKind, Question as Shown, question_event};
 use msb_agent_protocol::{Client, QuestionEvents};
+use msb_cancellation::Effect;
 use msb_runtime::RuleState;
 use msb_sandbox_files::{Permission, allow, lasting_state};
+use msb_sandbox_network::{NetworkChange, lasting_rule};
 use questions::{Kind, called};
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
-use crate::unfinished::Effect;
 use crate::{Error, Operation, Sandbox, Text};
 
 /// A question of a process of the guest. Its texts are the guest's.
@@ -18,9 +19,11 @@ pub struct Question {
     /// The number of the question in the life of the sandbox.
     pub id: u64,
     /// The kind: `path` if `msb-ask` asks for a file of a staged directory; `read` if a process opens a file of a
-    /// shared directory, and `change` if it changes one. `network` and `unknown` of a newer machine can only be denied.
+    /// shared directory, and `change` if it changes one; `network` if one connects to a destination, or queries its
+    /// name. `unknown` of a newer machine can only be denied.
     pub kind: String,
-    /// The path in the sandbox that the question is about.
+    /// The path in the sandbox that the question is about; of the kind `network`, the destination `HOST:PORT`, or a
+    /// name alone if it is queried.
     pub subject: String,
     /// The words of the process; empty if it gave none.
     pub reason: String,
@@ -69,10 +72,11 @@ impl QuestionEvent {
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct QuestionAnswer {
-    /// True to let the file in, or to let the process read or change it.
+    /// True to let the file in, to let the process read or change it, or to let it connect.
     pub allow: bool,
     /// True to keep a rule for the path: `allow`, or `hide` if the answer is no. After a question of the kind `read`,
-    /// it is `write-ask` or `deny`, and after one of the kind `change`, `allow` or `read-only`.
+    /// it is `write-ask` or `deny`, and after one of the kind `change`, `allow` or `read-only`. After one of the kind
+    /// `network`, the destination is a rule of the network that allows or denies.
     pub always: bool,
     /// The name of the one who answers, for the journal; `SDK` if it is empty.
     pub by: String,
@@ -201,16 +205,20 @@ impl Sandbox {
     /// # Errors
     /// As [`allow`](Self::allow). The question is denied then. [`InternalError`](crate::ErrorKind::InternalError) if
     /// the program was stopped meanwhile, so that the question was denied before the files were in the sandbox. The
-    /// question stays open with [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a path is to be let in, or a
-    /// rule kept, and the question is of another kind.
+    /// question stays open with [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if it is to be allowed, or a rule
+    /// kept, and its kind is not known, or if a name is to be denied at one port for good.
     pub fn answer(&self, question: Question, answer: QuestionAnswer) -> Operation<bool> {
         let sandbox = self.clone();
         // Without its caller the copy goes on, and so does its answer.
         self.handle()
             .change(Effect::Slight, move |handle| async move {
                 if answer.allow || answer.always {
-                    Kind::check_path(&question.kind)?;
+                    Kind::allowable(&question.kind)?;
                 }
+                let is_network = question.kind == Kind::Network.as_str();
+                let lasting = (is_network && answer.always)
+                    .then(|| lasting_rule(&question.subject, answer.allow))
+                    .transpose()?;
                 let mut client = handle.stored().connect_supervisor().await?;
                 let delivering = client.clone();
                 let by = if answer.by.is_empty() {
@@ -220,25 +228,40 @@ impl Sandbox {
                 };
                 let state = lasting_state(&question.kind, answer.allow);
                 let id = question.id;
+                let word = match (is_network, answer.allow) {
+                    (true, true) => "allow".to_owned(),
+                    (true, false) => "deny".to_owned(),
+                    (false, _) => state.to_string(),
+                };
                 let rule = answer
                     .always
-                    .then(|| format!("{}={state}", question.subject));
+                    .then(|| format!("{}={word}", question.subject));
                 let mut step = async |kind| {
                     let step = client.answer_question(id, kind, by, rule.as_deref());
                     step.await.map_err(Error::from)
                 };
                 let path = question.subject.as_bytes().to_vec();
+                let permitted = async {
+                    let change = match (lasting, is_network) {
+                        (Some(rule), _) if answer.allow => NetworkChange::Allow(vec![rule]),
+                        (Some(rule), _) => NetworkChange::Deny(vec![rule]),
+                        (None, true) => return Ok(()),
+                        (None, false) => {
+                            return sandbox.permit(path, state, answer.always).await.map(drop);
+                        }
+                    };
+                    sandbox.network().change(change, false).await.map(drop)
+                };
                 if !answer.allow {
                     let counts = step(AnswerKind::Deny).await?;
                     if counts && answer.always {
-                        sandbox.permit(path, state, true).await?;
+                        permitted.await?;
                     }
                     return Ok(counts);
                 }
                 if !step(AnswerKind::Allow).await? {
                     return Ok(false);
                 }
-                let permitted = sandbox.permit(path, state, answer.always);
                 if let Err(error) = delivering.delivering(id, permitted).await {
                     // Without the supervisor the machine has ended.
                     let _ = step(AnswerKind::Undelivered).await;

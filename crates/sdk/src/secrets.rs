@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use msb_cancellation::Effect;
+use msb_client::blocking;
+use msb_sandbox_handle::Handle;
 use msb_sandbox_secrets::{NewValue, SecretInfo, SecretsError};
 use msb_secrets::{SecretName, SecretSource, SecretValue};
 
-use crate::operation::blocking;
-use crate::sandboxes::Handle;
-use crate::unfinished::Effect;
 use crate::{Operation, Sandbox};
 
 /// The secrets of a sandbox. They are given when it is created.

@@ -5,13 +5,11 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use msb_client::{Cancellation, Shared, printable};
 use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError, SnapshotExport, SnapshotImport};
 use serde::{Deserialize, Serialize};
 
-use crate::cancellation::Cancellation;
-use crate::error::printable;
 use crate::sandboxes::{missing_image, resources};
-use crate::shared::Shared;
 use crate::{Error, ErrorKind, Notice, Operation, Sandbox, SandboxOptions, Sandboxes, Snapshots};
 
 /// Bytes of an archive that are read at a time.

@@ -3,17 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use msb_cancellation::Effect;
+use msb_client::{Shared, blocking};
 use msb_runtime::Sandbox as StoredSandbox;
+use msb_sandbox_handle::{Handle, record_rollback, record_snapshot};
 use msb_sandbox_snapshots::{
-    RollBackRunning, SandboxSnapshots, Snapshot, SnapshotDraft, SnapshotError, SnapshotName,
+    RollBackRunning, SandboxSnapshots, Snapshot, SnapshotConsistency, SnapshotDraft, SnapshotError,
+    SnapshotName,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::history::{record_rollback, record_snapshot};
-use crate::operation::blocking;
-use crate::sandboxes::Handle;
-use crate::shared::Shared;
-use crate::unfinished::Effect;
 use crate::{Error, Files, Operation, RolledBack};
 
 /// The options of a new snapshot.
@@ -36,40 +35,6 @@ impl Default for SnapshotOptions {
             name: None,
             message: None,
             freeze: true,
-        }
-    }
-}
-
-/// The state of a filesystem at the moment of its snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[non_exhaustive]
-pub enum SnapshotConsistency {
-    /// The sandbox was stopped, and its guest had unmounted the disk.
-    Clean,
-    /// The sandbox was running, and its guest had written everything and kept writers waiting.
-    Frozen,
-    /// As after a power cut: what was synced is there, and the journal is replayed at the next start.
-    Crash,
-}
-
-impl SnapshotConsistency {
-    /// Returns the word that JSON has for it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Clean => "clean",
-            Self::Frozen => "frozen",
-            Self::Crash => "crash",
-        }
-    }
-}
-
-impl From<msb_sandbox_snapshots::Consistency> for SnapshotConsistency {
-    fn from(consistency: msb_sandbox_snapshots::Consistency) -> Self {
-        match consistency {
-            msb_sandbox_snapshots::Consistency::Clean => Self::Clean,
-            msb_sandbox_snapshots::Consistency::Frozen => Self::Frozen,
-            msb_sandbox_snapshots::Consistency::Crash => Self::Crash,
         }
     }
 }
@@ -195,7 +160,7 @@ impl VerifiedSnapshot {
             Ok(msb_sandbox_snapshots::SnapshotContent::Recorded) => {
                 (SnapshotContent::Recorded, None)
             }
-            Err(error) => (SnapshotContent::Damaged, Some(crate::error::line(&*error))),
+            Err(error) => (SnapshotContent::Damaged, Some(msb_client::line(&*error))),
         };
         Self {
             sandbox: sandbox.spec.name.clone(),
@@ -217,7 +182,7 @@ impl SnapshotInfo {
             origin: SnapshotOrigin::of(&snapshot),
             command: snapshot.command,
             message: snapshot.message,
-            consistency: snapshot.consistency.into(),
+            consistency: snapshot.consistency,
             size_bytes: snapshot.size_bytes,
             image_digest: snapshot.image_digest,
         }
@@ -279,7 +244,7 @@ impl Snapshots {
                     name: name.transpose()?,
                     message: options.message,
                 };
-                handle.shared.ready().await?;
+                handle.shared().ready().await?;
                 let stored = handle.stored();
                 match SandboxSnapshots::new(stored.clone())
                     .take_snapshot(draft, options.freeze)
@@ -287,10 +252,10 @@ impl Snapshots {
                 {
                     Ok(taken) => {
                         record_snapshot(&stored, taken.name.to_string()).await;
-                        handle.shared.maintain_after_snapshot(&stored).await;
+                        handle.shared().maintain_after_snapshot(&stored).await;
                         Ok(SnapshotInfo::new(&stored, taken))
                     }
-                    Err(error) => Err(handle.shared.in_home(error.into())),
+                    Err(error) => Err(handle.shared().in_home(error.into())),
                 }
             })
     }
@@ -355,7 +320,10 @@ impl Snapshots {
         self.handle
             .change(Effect::Slight, move |handle| async move {
                 removed.await?;
-                handle.shared.maintain_after_removal(&handle.stored()).await;
+                handle
+                    .shared()
+                    .maintain_after_removal(&handle.stored())
+                    .await;
                 Ok(())
             })
     }
@@ -390,7 +358,7 @@ impl Snapshots {
                 let merged = SandboxSnapshots::new(handle.stored())
                     .merge_generations()
                     .await;
-                merged.map_err(|error| handle.shared.in_home(error.into()))
+                merged.map_err(|error| handle.shared().in_home(error.into()))
             })
     }
 
@@ -493,7 +461,7 @@ impl Snapshots {
             handle.settled().await;
             let stored = handle.stored();
             let work = move |_: &Shared| work(&stored);
-            handle.shared.with_home(work).await
+            handle.shared().with_home(work).await
         })
     }
 }

@@ -3,12 +3,12 @@
 use std::io;
 use std::path::Path;
 
+use msb_client::Shared;
 use msb_runtime::{Sandbox as StoredSandbox, SeenFiles, Volume as StoredVolume, VolumeError};
 use oci_image::Digest;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::shared::Shared;
 
 /// The space that a home takes on its disk, with the keys of `msb df --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

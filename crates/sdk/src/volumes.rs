@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use msb_client::Shared;
 use msb_runtime::{SandboxId, VOLUME_BYTES, Volume as StoredVolume, VolumeError, VolumeName};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::Shared;
 use crate::{Error, ErrorKind, Operation, Removal, Size};
 
 /// The volumes: ext4 disks that have a name and outlive sandboxes.
@@ -279,7 +279,7 @@ fn find(shared: &Shared, name: &str) -> Result<StoredVolume, Error> {
         Ok(name) => Ok(StoredVolume::find(shared.home(), &name)?),
         // A name that no volume can have is a name that no volume has.
         Err(_) => {
-            let name = crate::error::printable(name);
+            let name = msb_client::printable(name);
             let message = format!("no such volume: {name}");
             Err(Error::new(ErrorKind::VolumeNotFound, message).with_detail("name", name))
         }

@@ -4,7 +4,8 @@ mod tls_lines;
 
 use jiff::Timestamp;
 use msb_sdk::{
-    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord, Verdict,
+    FlowEnd, NetworkClose, NetworkConnect, NetworkEvent, NetworkQuery, NetworkRecord,
+    NetworkRulesChange, Verdict,
 };
 use questions::Record as QuestionRecord;
 
@@ -35,6 +36,7 @@ pub fn of_network(json: &[u8]) -> serde_json::Result<String> {
         NetworkEvent::Connect(connect) => connected(connect),
         NetworkEvent::Close(close) => closed(close),
         NetworkEvent::Dns(query) => asked(query),
+        NetworkEvent::Rules(change) => changed(change),
         NetworkEvent::Lost { count } => {
             format!("{count} events are not recorded: there were too many")
         }
@@ -47,6 +49,23 @@ pub fn of_network(json: &[u8]) -> serde_json::Result<String> {
         printable(&record.time),
         printable(&text)
     ))
+}
+
+fn changed(change: &NetworkRulesChange) -> String {
+    let mut text = format!("rules changed, {}", change.mode);
+    for (word, rules) in [
+        ("allow", &change.allow),
+        ("deny", &change.deny),
+        ("removed", &change.removed),
+    ] {
+        if !rules.is_empty() {
+            text.push_str(&format!("; {word} {}", rules.join(", ")));
+        }
+    }
+    if change.more > 0 {
+        text.push_str(&format!("; and {} more", change.more));
+    }
+    text
 }
 
 fn connected(connect: &NetworkConnect) -> String {
@@ -83,7 +102,11 @@ fn closed(close: &NetworkClose) -> String {
         FlowEnd::Unreachable => "unreachable",
         FlowEnd::Timeout => "not answered",
         FlowEnd::Idle => "idle",
+        FlowEnd::Busy => "refused: too many requests at once",
         FlowEnd::Denied => "refused by the rules for HTTPS",
+        FlowEnd::Revoked => "closed by changed rules",
+        FlowEnd::ProxyRefused => "refused by the upstream proxy",
+        FlowEnd::ProxyFailed => "not connected by the upstream proxy",
         FlowEnd::Machine => "ended with the machine",
         _ => "ended",
     };

@@ -38,6 +38,15 @@ impl RequestBody {
     }
 }
 
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        // The end of a body of a known length is not read on its own.
+        if self.incoming.is_end_stream() {
+            self.record.ongoing().end_request();
+        }
+    }
+}
+
 /// A reason why a request ends before its end.
 #[derive(Debug, Error)]
 pub(crate) enum BrokenRequest {
@@ -64,10 +73,11 @@ impl Body for RequestBody {
             let frame = frame.map_err(BrokenRequest::Guest);
             frame.and_then(|frame| bounded(frame).map_err(BrokenRequest::from))
         });
-        if let Some(Ok(frame)) = &frame
-            && let Some(data) = frame.data_ref()
-        {
-            self.record.add_sent(data.len());
+        if let Some(Ok(frame)) = &frame {
+            self.record.add_sent(frame.data_ref().map_or(0, Bytes::len));
+        }
+        if is_end(frame.as_ref()) {
+            self.record.ongoing().end_request();
         }
         Poll::Ready(frame)
     }
@@ -103,6 +113,8 @@ struct SearchedBody {
     control: Arc<Control>,
     trailers: Option<HeaderMap>,
     has_ended: bool,
+    /// True once the host has broken the body off, or it was withheld.
+    has_failed: bool,
 }
 
 /// A reason why an answer ends before its end.
@@ -149,6 +161,7 @@ impl AnswerBody {
             control,
             trailers: None,
             has_ended: false,
+            has_failed: false,
         }));
         Self { source, record }
     }
@@ -176,7 +189,7 @@ impl Body for AnswerBody {
                     let frame = frame.map_err(BrokenBody::Host);
                     frame.and_then(|frame| bounded(frame).map_err(BrokenBody::from))
                 });
-                count(&this.record, frame.as_ref());
+                pass(&this.record, frame.as_ref());
                 Poll::Ready(frame)
             }
             Source::Searched(body) => {
@@ -184,7 +197,9 @@ impl Body for AnswerBody {
                 if let Some(Err(error)) = &frame {
                     body.end(error, &this.record);
                 }
-                count(&this.record, frame.as_ref());
+                if !body.has_failed {
+                    pass(&this.record, frame.as_ref());
+                }
                 Poll::Ready(frame)
             }
         }
@@ -208,6 +223,21 @@ impl Body for AnswerBody {
     }
 }
 
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        let has_ended = match &self.source {
+            Source::Text(_) => false,
+            Source::Host(incoming) => incoming.is_end_stream(),
+            Source::Searched(body) => {
+                !body.has_failed && (body.has_ended || body.incoming.is_end_stream())
+            }
+        };
+        if has_ended {
+            self.record.ongoing().end_answer();
+        }
+    }
+}
+
 impl SearchedBody {
     fn poll(&mut self, context: &mut Context<'_>) -> Polled<BrokenBody> {
         if let Some(trailers) = self.trailers.take() {
@@ -223,7 +253,8 @@ impl SearchedBody {
                     Ok(data(self.scan.finish()))
                 }
             };
-            self.has_ended |= next.is_err();
+            self.has_failed |= next.is_err();
+            self.has_ended |= self.has_failed;
             if let Some(next) = next.transpose() {
                 return Poll::Ready(Some(next));
             }
@@ -280,10 +311,21 @@ fn data(bytes: Bytes) -> Option<Frame<Bytes>> {
     (!bytes.is_empty()).then(|| Frame::data(bytes))
 }
 
-fn count(record: &Record, frame: Option<&Result<Frame<Bytes>, BrokenBody>>) {
-    if let Some(Ok(frame)) = frame
-        && let Some(data) = frame.data_ref()
-    {
-        record.add_received(data.len());
+/// Counts a frame of an answer, and notes its end.
+fn pass(record: &Record, frame: Option<&Result<Frame<Bytes>, BrokenBody>>) {
+    if let Some(Ok(frame)) = frame {
+        record.add_received(frame.data_ref().map_or(0, Bytes::len));
+    }
+    if is_end(frame) {
+        record.ongoing().end_answer();
+    }
+}
+
+/// Returns true if nothing follows: trailers are the last frame.
+fn is_end<E>(frame: Option<&Result<Frame<Bytes>, E>>) -> bool {
+    match frame {
+        Some(Ok(frame)) => frame.is_trailers(),
+        Some(Err(_)) => false,
+        None => true,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use msb_secrets::HttpsDestination;
 use rustls::ClientConfig;
 
 use crate::authority::Authority;
@@ -39,10 +40,8 @@ impl Edge {
         roots: Roots,
     ) -> Result<Self, EdgeError> {
         let destinations = Destinations::new(settings)?;
-        let uncovered = destinations.all().find(|to| !authority.covers(&to.host));
-        if let Some(to) = uncovered {
-            let host = to.host.to_string();
-            return Err(EdgeError::NotCovered { host });
+        if let Some(host) = destinations.first_uncovered(|host| authority.covers(host)) {
+            return Err(EdgeError::not_covered(&host));
         }
         let values = Values::new(destinations.secret_names().cloned());
         Ok(Self {
@@ -52,6 +51,21 @@ impl Edge {
             gates: Gates::default(),
             values,
         })
+    }
+
+    /// Replaces the requests that are allowed. Connections that are being served keep the earlier ones.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the authority may not sign for a host. The requests are unchanged then.
+    pub fn set_requests(&self, requests: Vec<HttpsDestination>) -> Result<(), EdgeError> {
+        // A certificate is made for each host that is not known, so the known ones come first.
+        let covers = |host: &_| self.destinations.has_host(host) || self.authority.covers(host);
+        if let Some(to) = requests.iter().find(|to| !covers(&to.host)) {
+            return Err(EdgeError::not_covered(&to.host));
+        }
+        self.destinations.set_requests(requests);
+        Ok(())
     }
 
     /// Returns the values of the secrets.

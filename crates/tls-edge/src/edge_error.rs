@@ -1,7 +1,7 @@
 //! The reasons why the TLS of a sandbox's connections cannot be ended.
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
-use msb_secrets::{InvalidPlacement, SecretName};
+use msb_secrets::{HostPattern, InvalidPlacement, SecretName};
 use thiserror::Error;
 
 /// A reason why TLS cannot be ended.
@@ -26,6 +26,13 @@ pub enum EdgeError {
     /// TLS cannot be set up.
     #[error("cannot set TLS up")]
     Tls(#[from] rustls::Error),
+}
+
+impl EdgeError {
+    pub(crate) fn not_covered(host: &HostPattern) -> Self {
+        let host = host.to_string();
+        Self::NotCovered { host }
+    }
 }
 
 impl Diagnose for EdgeError {

@@ -52,10 +52,11 @@ pub enum EdgeEvent {
         /// The path of the request.
         path: String,
     },
-    /// An answer to a request with a value was compressed, so that it could not be searched, and was withheld.
+    /// An answer was compressed, or encoded otherwise, so that it could not be searched, and was withheld. A value
+    /// was placed on the connection, in its request or in one before it.
     #[serde(rename = "secret.encoded")]
     SecretEncoded {
-        /// The name of a secret whose value the answer could hold.
+        /// The name of the secret whose value was placed last on the connection: the answer could hold it, or another one.
         secret: SecretName,
         /// The host that answered.
         host: String,

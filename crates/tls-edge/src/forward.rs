@@ -11,13 +11,15 @@ use hyper::body::{Body as _, Incoming};
 use hyper::ext::ReasonPhrase;
 use hyper::upgrade::OnUpgrade;
 use msb_secrets::SecretName;
-use tokio::time::Instant;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
 
 use crate::body::{AnswerBody, RequestBody};
 use crate::check::{authority_of, check};
 use crate::control::Control;
+use crate::exchanges::{Exchanges, Ongoing};
 use crate::headers;
-use crate::limits::FIELDS_MAX;
+use crate::limits::{FIELDS_MAX, TURN_TIMEOUT};
 use crate::record::{Record, Reports};
 use crate::reflect::{Reflected, Watched};
 use crate::refusal::{DeniedRequest, Refusal};
@@ -33,6 +35,8 @@ pub(crate) struct Terms {
     pub(crate) destination: Arc<Destination>,
     /// The values of the secrets.
     pub(crate) values: Values,
+    /// The permits to be active.
+    pub(crate) active: Arc<Semaphore>,
 }
 
 /// The requests of one connection and their answers.
@@ -42,6 +46,7 @@ pub(crate) struct Exchange {
     authority: String,
     upstream: Upstream,
     control: Arc<Control>,
+    exchanges: Arc<Exchanges>,
     reports: Reports,
     /// The values that the answers are searched for; `None` if the host has no secrets.
     watch: Option<Watch>,
@@ -53,14 +58,13 @@ pub(crate) struct Exchange {
 
 /// The parts of a request that decide about its answer.
 struct Asked {
-    guest: Option<OnUpgrade>,
     has_protocols: bool,
     /// A secret whose value the request, or an earlier one of the connection, had; `None` if none had one.
     secret: Option<SecretName>,
     is_h2: bool,
 }
 
-/// Answers a request of the guest.
+/// Answers a request of the guest, which is under way from now on.
 ///
 /// # Errors
 ///
@@ -68,12 +72,23 @@ struct Asked {
 pub(crate) async fn answer(
     exchange: Arc<Exchange>,
     request: Request<Incoming>,
+    mut ongoing: Ongoing,
 ) -> Result<Response<AnswerBody>, BrokenOff> {
     let (head, body) = request.into_parts();
     let is_h2 = head.version == Version::HTTP_2;
+    if body.is_end_stream() {
+        ongoing.end_request();
+    }
+    // A connection in HTTP/1.1 has the permit before its head is read.
+    let has_turn = !is_h2 || exchange.await_turn(&mut ongoing).await;
     let name = &exchange.terms.destination.name;
-    let record = Record::new(&head, name, exchange.reports.clone());
-    let answer = match exchange.forward(head, body, &record).await {
+    let record = Record::new(&head, name, exchange.reports.clone(), ongoing);
+    let forwarded = if has_turn {
+        exchange.forward(head, body, &record).await
+    } else {
+        Err(Refusal::Busy.into())
+    };
+    let answer = match forwarded {
         Ok(answer) => answer,
         Err(Failure::BrokenOff(error)) => {
             if matches!(error, BrokenOff::Unsent(_)) {
@@ -88,6 +103,10 @@ pub(crate) async fn answer(
             refusal.answer(&exchange.authority, is_h2, Arc::clone(&record))
         }
     };
+    if !record.is_allowed() {
+        // The host has nothing to answer.
+        record.ongoing().end_answer();
+    }
     record.answer(answer.status());
     exchange.has_answered.store(true, Ordering::Relaxed);
     Ok(answer)
@@ -107,6 +126,7 @@ impl Exchange {
             terms,
             upstream,
             control,
+            exchanges: Arc::default(),
             reports,
             placed: Mutex::default(),
             change: Mutex::default(),
@@ -117,6 +137,31 @@ impl Exchange {
     /// Returns the signals between the ends of the connection.
     pub(crate) fn control(&self) -> &Control {
         &self.control
+    }
+
+    /// Returns the requests that are under way.
+    pub(crate) fn exchanges(&self) -> &Arc<Exchanges> {
+        &self.exchanges
+    }
+
+    /// Returns the permits to be active.
+    pub(crate) fn active(&self) -> &Arc<Semaphore> {
+        &self.terms.active
+    }
+
+    /// Returns the end that sends to the host.
+    pub(crate) fn upstream(&self) -> &Upstream {
+        &self.upstream
+    }
+
+    /// Waits until a stream may be active, for a bounded time. Returns false if it may not.
+    async fn await_turn(&self, ongoing: &mut Ongoing) -> bool {
+        let permit = Arc::clone(self.active()).acquire_owned();
+        let Ok(Ok(permit)) = timeout(TURN_TIMEOUT, permit).await else {
+            return false;
+        };
+        ongoing.keep(permit);
+        true
     }
 
     /// Takes the change of protocol that was agreed on, if there is one.
@@ -133,8 +178,8 @@ impl Exchange {
         check(&head, &self.terms.destination)?;
         self.admit(&head)?;
         let is_h2 = head.version == Version::HTTP_2;
-        let guest = head.extensions.remove::<OnUpgrade>();
-        let protocols = wanted_protocols(&head.headers).filter(|_| guest.is_some());
+        let can_change = head.extensions.remove::<OnUpgrade>().is_some();
+        let protocols = wanted_protocols(&head.headers).filter(|_| can_change);
         headers::clean_request(&mut head.headers);
         if self.terms.destination.is_narrow() {
             headers::remove_overrides(&mut head.headers);
@@ -154,12 +199,11 @@ impl Exchange {
         let is_first = !self.has_answered.load(Ordering::Relaxed);
         let answer = self.upstream.send(request, is_first).await?;
         let asked = Asked {
-            guest,
             has_protocols,
             secret,
             is_h2,
         };
-        self.accept(answer, asked, record)
+        self.accept(answer, &asked, record)
     }
 
     /// Checks a request against the rules of its host.
@@ -230,11 +274,11 @@ impl Exchange {
     fn accept(
         &self,
         answer: Response<Incoming>,
-        asked: Asked,
+        asked: &Asked,
         record: &Arc<Record>,
     ) -> Result<Response<AnswerBody>, Failure> {
         let (mut head, body) = answer.into_parts();
-        let host = head.extensions.remove::<OnUpgrade>();
+        let can_change = head.extensions.remove::<OnUpgrade>().is_some();
         let is_change = head.status == StatusCode::SWITCHING_PROTOCOLS;
         if !is_change {
             self.control.await_change(false);
@@ -253,8 +297,8 @@ impl Exchange {
             return Err(Refusal::Encoded(secret.clone()).into());
         }
         if is_change {
-            let answer = self.change(head, (asked, host), record);
-            return answer.ok_or_else(|| Refusal::Malformed.into());
+            let answer = can_change.then(|| self.change(head, asked, record));
+            return answer.flatten().ok_or_else(|| Refusal::Malformed.into());
         }
         if !headers::is_plainly_transferred(&head.headers) || head.headers.len() > FIELDS_MAX {
             return Err(Refusal::Malformed.into());
@@ -284,7 +328,7 @@ impl Exchange {
     fn change(
         &self,
         mut head: response::Parts,
-        (asked, host): (Asked, Option<OnUpgrade>),
+        asked: &Asked,
         record: &Arc<Record>,
     ) -> Option<Response<AnswerBody>> {
         if !asked.has_protocols {
@@ -292,8 +336,6 @@ impl Exchange {
         }
         let protocols = head.headers.get(UPGRADE).cloned()?;
         let changed = Changed {
-            guest: asked.guest?,
-            host: host?,
             watch: self.watch.clone(),
             record: Arc::clone(record),
         };

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use bytes::BufMut as _;
 use rustls::server::{Accepted, Acceptor};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::time::{Instant, timeout_at};
@@ -11,7 +12,7 @@ use crate::limits::{HELLO_MAX_BYTES, HELLO_TIMEOUT};
 /// The bytes of one read. rustls takes as many at once.
 const READ_BYTES: usize = 4096;
 /// The type of a TLS record that carries a handshake.
-const HANDSHAKE_RECORD: u8 = 22;
+pub(crate) const HANDSHAKE_RECORD: u8 = 22;
 
 /// The beginning of a connection. The bytes that were read are kept: a connection that is not ended is passed on
 /// with them.
@@ -44,13 +45,16 @@ pub(crate) async fn read<S: AsyncRead + Unpin>(guest: &mut S) -> io::Result<Open
     let deadline = Instant::now() + HELLO_TIMEOUT;
     let mut acceptor = Acceptor::default();
     let mut bytes = Vec::new();
-    let mut buffer = vec![0; READ_BYTES];
     while bytes.len() < HELLO_MAX_BYTES {
-        let Ok(read) = timeout_at(deadline, guest.read(&mut buffer)).await else {
-            break;
+        let begin = bytes.len();
+        let room = READ_BYTES.min(HELLO_MAX_BYTES - begin);
+        bytes.reserve_exact(room);
+        let mut buffer = (&mut bytes).limit(room);
+        match timeout_at(deadline, guest.read_buf(&mut buffer)).await {
+            Ok(read) => read?,
+            Err(_) => break,
         };
-        let (new, _) = buffer.split_at(read?);
-        bytes.extend_from_slice(new);
+        let (_, new) = bytes.split_at(begin);
         if new.is_empty() || bytes.first() != Some(&HANDSHAKE_RECORD) {
             break;
         }
@@ -107,4 +111,4 @@ impl Hello {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -10,6 +10,9 @@
 //!                 └─ another name: passed on                      └── reflect ── guest
 //! ```
 //!
+//! A sandbox may have a thousand connections and 96 requests at once. Between its requests a connection in HTTP/1.1 holds two
+//! sessions of TLS and no HTTP, and whoever sends waits until it has its turn.
+//!
 //! [`Edge`] is the end of TLS for one sandbox. [`EdgeSettings`] name the hosts, [`Values`] hold what the placeholders
 //! stand for, and an [`EdgeEvent`] tells of each request and of each value that was withheld.
 //!
@@ -28,23 +31,31 @@ mod control;
 mod edge;
 mod edge_error;
 mod event;
+mod exchanges;
 mod forms;
 mod forward;
 mod gates;
 mod headers;
 mod hello;
+mod http1;
 mod limits;
 mod needle;
+mod passing;
+mod pending;
 mod place;
+mod raw;
 mod record;
+mod records;
 mod reflect;
 mod refusal;
 mod roots;
 mod serve;
 mod served;
 mod settings;
+mod side;
 mod tasks;
 mod tls;
+mod turn;
 mod upgrade;
 mod upstream;
 mod values;
@@ -52,12 +63,15 @@ mod watch;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 
 pub use authority::{Authority, AuthorityError};
 pub use edge::Edge;
 pub use edge_error::EdgeError;
 pub use event::{EdgeEvent, Events, HttpRecord, HttpVerdict};
-pub use limits::MEMORY_MAX_BYTES;
+pub use limits::{CONNECTIONS_MAX, MEMORY_MAX_BYTES};
+pub use passing::{PassingHello, Seen};
 pub use roots::{NoRoots, Roots};
 pub use served::{Refused, Served};
 pub use settings::EdgeSettings;

@@ -11,10 +11,19 @@ use crate::values::KNOWN_MAX_BYTES;
 
 const KIB: usize = 1024;
 
-/// The largest number of connections at once that are ended, or whose hello is not read yet.
-pub(crate) const CONNECTIONS_MAX: usize = 96;
-/// The largest number of these that speak HTTP/2, with up to [`STREAMS_MAX`] requests at once. The host is offered only
-/// HTTP/1.1 on a further one, which takes a tenth of the memory and is as fast.
+/// The largest number of connections at once that are ended, or whose hello is not read yet. Most of them rest: they hold
+/// two sessions of TLS, and no HTTP.
+pub const CONNECTIONS_MAX: usize = 1_008;
+/// The largest number of requests at once on all of these connections. A request is one until both bodies have ended, and
+/// further ones wait in order.
+pub(crate) const ACTIVE_MAX: usize = 96;
+/// The time that a request may wait for its turn. Clients give up after 30 s to 60 s.
+pub(crate) const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+/// The time that a connection in HTTP/1.1 may have its turn without a request, such as for a head of which only a part has
+/// arrived.
+pub(crate) const LULL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The largest number of connections that speak HTTP/2, with up to [`STREAMS_MAX`] requests at once. These do not rest. The
+/// host is offered only HTTP/1.1 on a further one, which takes a tenth of the memory and is as fast.
 pub(crate) const HTTP2_CONNECTIONS_MAX: usize = 8;
 /// The largest number of connections at once that do handshakes. Their signatures are what costs time.
 pub(crate) const HANDSHAKES_MAX: usize = 32;
@@ -23,6 +32,11 @@ pub(crate) const HANDSHAKES_MAX: usize = 32;
 pub(crate) const HELLO_MAX_BYTES: usize = 16 * KIB;
 /// The time that the guest may take for its hello. A client sends it as soon as it is connected.
 pub(crate) const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest sum of the certificates of a host, which its session keeps. A chain has 3 KiB to 7 KiB.
+pub(crate) const CERTIFICATES_MAX_BYTES: usize = 10 * KIB;
+/// The largest number of bytes without a text that a session may hold while its connection rests: an incomplete message.
+/// A host sends a few tickets of 250 bytes.
+pub(crate) const UNREAD_MAX_BYTES: usize = 4 * KIB;
 /// The time of one handshake, which is two exchanges. A host on a slow link took 4 s.
 pub(crate) const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -67,8 +81,24 @@ pub(crate) const COPY_BUFFER_BYTES: usize = 16 * KIB;
 /// A piece of a body keeps the buffer that it arrived in, together with pieces that have gone on. A peer that sends
 /// single bytes to streams which nobody reads exceeds this sum; the data limit of the process is behind it.
 pub const MEMORY_MAX_BYTES: usize = SECRETS_MAX * KNOWN_MAX_BYTES
-    + CONNECTIONS_MAX * CONNECTION_BYTES
+    + (CONNECTIONS_MAX - ACTIVE_MAX - HTTP2_CONNECTIONS_MAX) * IDLE_BYTES
+    + ACTIVE_MAX * CONNECTION_BYTES
     + HTTP2_CONNECTIONS_MAX * HTTP2_BYTES;
+
+/// One connection that rests, is in a handshake, or has not sent its hello.
+const IDLE_BYTES: usize = max(
+    2 * IDLE_TLS_BYTES + CERTIFICATES_MAX_BYTES + 4 * KIB,
+    HELLO_BYTES,
+);
+/// A session of TLS that holds no text: its keys, the buffer of the next read, and the bytes without a text. What is read
+/// ends with its record, so that no part of the next one is left.
+const IDLE_TLS_BYTES: usize = 4 * KIB + 4 * KIB + UNREAD_MAX_BYTES;
+/// A hello: its bytes, the record that they are in, and what was read with it.
+const HELLO_BYTES: usize = HELLO_MAX_BYTES + (18 + 4) * KIB;
+// A connection that is passed on takes no more.
+const _: () = assert!(2 * COPY_BUFFER_BYTES <= IDLE_BYTES);
+// A stream in HTTP/2 takes no more of its turn than a connection in HTTP/1.1.
+const _: () = assert!(STREAM_BYTES <= CONNECTION_BYTES);
 
 /// One connection, in HTTP/1.1: two sessions of TLS, two ends of HTTP, a head, and the search of an answer.
 const CONNECTION_BYTES: usize = 2 * TLS_BYTES + 2 * HTTP1_BYTES + HEAD_BYTES + SEARCH_BYTES;
@@ -77,11 +107,13 @@ const TLS_BYTES: usize = (64 + 18 + 16) * KIB;
 /// An end of HTTP/1.1: what is read, what is to be written, and a piece of a body.
 const HTTP1_BYTES: usize = 3 * HTTP1_BUFFER_BYTES;
 
-/// The part of HTTP/2 beyond that: two ends with a frame each way, the windows, and the streams.
-const HTTP2_BYTES: usize = 2 * 4 * FRAME_BYTES
+/// A connection in HTTP/2 beside the streams that have their turn: its two sessions and their ends, with a frame each way,
+/// the windows, and the heads of streams that wait.
+const HTTP2_BYTES: usize = CONNECTION_BYTES
+    + 2 * 4 * FRAME_BYTES
     + size(GUEST_CONNECTION_WINDOW_BYTES)
     + size(HOST_CONNECTION_WINDOW_BYTES)
-    + size(STREAMS_MAX) * STREAM_BYTES;
+    + size(STREAMS_MAX) * HEAD_BYTES;
 /// A stream: in each direction the bytes and the frame that wait in h2, and a piece that waits for them; one head, which
 /// is that of the request or that of the answer; the trailers of both; and the search of the answer.
 const STREAM_BYTES: usize =
@@ -99,6 +131,10 @@ const FIELD_BYTES: usize = 2 * 110;
 /// and the state of each needle.
 const SEARCH_BYTES: usize = 3 * VALUE_MAX_BYTES + 12 * KIB;
 
+const fn max(one: usize, other: usize) -> usize {
+    if one > other { one } else { other }
+}
+
 #[expect(clippy::as_conversions, reason = "no other conversion is const")]
 const fn size(bytes: u32) -> usize {
     bytes as usize
@@ -112,7 +148,7 @@ mod tests {
     fn the_memory_of_a_sandbox_is_bounded() {
         // The data limit of the network process is 192 MiB, of which its other flows take a part.
         let mib = MEMORY_MAX_BYTES >> 20;
-        assert!((100..145).contains(&mib), "{mib} MiB");
+        assert!((130..150).contains(&mib), "{mib} MiB");
     }
 
     #[test]

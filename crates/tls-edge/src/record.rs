@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::event::{EdgeEvent, HttpRecord, HttpVerdict, logged_host, logged_method, logged_path};
+use crate::exchanges::Ongoing;
 
 /// The events of one connection, on their way to the [`Events`](crate::event::Events) of its network.
 ///
@@ -38,11 +39,17 @@ pub(crate) struct Record {
     sent: AtomicU64,
     received: AtomicU64,
     http: Mutex<HttpRecord>,
+    ongoing: Ongoing,
 }
 
 impl Record {
     /// Returns the record of a request whose head was read.
-    pub(crate) fn new(head: &request::Parts, host: &str, reports: Reports) -> Arc<Self> {
+    pub(crate) fn new(
+        head: &request::Parts,
+        host: &str,
+        reports: Reports,
+        ongoing: Ongoing,
+    ) -> Arc<Self> {
         let is_h2 = head.version == Version::HTTP_2;
         let http = HttpRecord {
             method: logged_method(head.method.as_str()),
@@ -63,6 +70,7 @@ impl Record {
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
             http: Mutex::new(http),
+            ongoing,
         })
     }
 
@@ -71,6 +79,16 @@ impl Record {
         let mut http = self.http();
         http.verdict = HttpVerdict::Allowed;
         http.secrets = secrets;
+    }
+
+    /// Returns the exchange that the record is of.
+    pub(crate) fn ongoing(&self) -> &Ongoing {
+        &self.ongoing
+    }
+
+    /// Returns true if the request is, or was, sent to the host.
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.http().verdict == HttpVerdict::Allowed
     }
 
     /// Records the status of the answer.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::body::AnswerBody;
 use crate::event::{logged_method, logged_path};
-use crate::limits::FIELDS_MAX;
+use crate::limits::{ACTIVE_MAX, FIELDS_MAX};
 use crate::place::NotPlaced;
 use crate::record::Record;
 use crate::values::NoValue;
@@ -22,6 +22,8 @@ static RULE: HeaderName = HeaderName::from_static("x-msb-rule");
 /// A reason why a request, or its answer, is not passed on.
 #[derive(Debug)]
 pub(crate) enum Refusal {
+    /// The sandbox has as many requests at once as it may have.
+    Busy,
     /// CONNECT or TRACE.
     Method,
     /// The request does not name the host of the connection, once.
@@ -66,7 +68,9 @@ impl Refusal {
         match self {
             Self::Method | Self::Authority | Self::Fields | Self::Coding => true,
             Self::Unanswered | Self::Malformed | Self::Reflected(_) => true,
-            Self::Path(_) | Self::Rule(_) | Self::NoValue(_) | Self::NotPlaced(_) => false,
+            Self::Busy | Self::Path(_) | Self::Rule(_) | Self::NoValue(_) | Self::NotPlaced(_) => {
+                false
+            }
             Self::Unproved(_) | Self::Encoded(_) => false,
         }
     }
@@ -105,6 +109,7 @@ impl Refusal {
 
     fn status(&self) -> (StatusCode, &'static str) {
         match self {
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "busy"),
             Self::Method => (StatusCode::METHOD_NOT_ALLOWED, "method"),
             Self::Authority => (StatusCode::MISDIRECTED_REQUEST, "authority"),
             Self::Fields => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "fields"),
@@ -121,6 +126,10 @@ impl Refusal {
 
     fn text(&self, authority: &str) -> String {
         match self {
+            Self::Busy => format!(
+                "the sandbox has {ACTIVE_MAX} requests at once to hosts whose TLS is ended, which is the limit: \
+                 repeat the request to {authority} once one of them has ended"
+            ),
             Self::Method => {
                 format!("CONNECT and TRACE are not supported on a connection to {authority}")
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use rustls::CommonState;
 use rustls::pki_types::ServerName;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, copy_bidirectional_with_sizes};
@@ -17,14 +18,15 @@ use crate::edge::Edge;
 use crate::event::{EdgeEvent, Events, logged_host};
 use crate::forward::Terms;
 use crate::hello::{self, Hello, Opening};
-use crate::limits::{COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
+use crate::limits::{CERTIFICATES_MAX_BYTES, COPY_BUFFER_BYTES, HANDSHAKE_TIMEOUT};
+use crate::raw::Raw;
 use crate::served::{Refused, Served};
 use crate::settings::Destination;
 use crate::tls::{self, GuestEnd};
 
 /// A guest that begins TLS with a host whose TLS is ended.
 struct Guest<S> {
-    stream: S,
+    stream: Raw<S>,
     accepted: Accepted,
     /// The protocols to offer to the host.
     offer: Vec<Vec<u8>>,
@@ -37,7 +39,7 @@ impl Edge {
     /// The hello is read first, which takes a bounded time and is of a bounded size. If it names a host whose TLS is
     /// ended at this port, the host is dialled and has to prove this name; the guest then sees a certificate of the
     /// sandbox's authority, and its requests are checked and sent. Any other connection is passed on with the
-    /// bytes that were read if it `passes`, or refused.
+    /// bytes that were read if it `passes`, or refused. `dial` is given the name of a host whose TLS is ended.
     #[expect(
         clippy::too_many_arguments,
         reason = "a connection, its two facts and its two callbacks have nothing in common"
@@ -52,7 +54,7 @@ impl Edge {
     ) -> Served
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        D: FnOnce() -> F + Send,
+        D: FnOnce(Option<String>) -> F + Send,
         F: Future<Output = io::Result<TcpStream>> + Send,
     {
         let Ok(place) = self.gates.connections.try_acquire() else {
@@ -73,13 +75,14 @@ impl Edge {
                 Err(refused) => Served::Refused(refused),
             };
         };
+        let stream = Raw::after(guest, &bytes);
         drop(bytes);
         let offer = match offer(&hello.protocols) {
             Ok(offer) => offer,
             Err(refused) => return Served::Refused(refused),
         };
         let guest = Guest {
-            stream: guest,
+            stream,
             accepted: hello.accepted,
             offer,
             destination,
@@ -118,7 +121,7 @@ impl Edge {
     ) -> Result<bool, Refused>
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        D: FnOnce() -> F,
+        D: FnOnce(Option<String>) -> F,
         F: Future<Output = io::Result<TcpStream>>,
     {
         let Guest {
@@ -129,7 +132,8 @@ impl Edge {
         } = guest;
         let place = self.http2_place(&mut offer)?;
         let sni = || logged_host(&destination.name);
-        let socket = dial().await.map_err(Refused::Dial)?;
+        let host = destination.name.clone();
+        let socket = dial(Some(host)).await.map_err(Refused::Dial)?;
         // A semaphore that is never closed gives its permit.
         let slot = self.gates.handshakes.acquire().await.ok();
         let host = self.prove(&destination.name, offer.clone(), socket).await;
@@ -152,8 +156,9 @@ impl Edge {
         let terms = Terms {
             values: self.values().clone(),
             destination,
+            active: Arc::clone(&self.gates.active),
         };
-        Ok(connection::run(stream, host, terms, events).await)
+        connection::run(stream, host, terms, events).await
     }
 
     /// Takes a place for a connection in HTTP/2, if the guest offers that. If there is none, the host is offered
@@ -184,11 +189,15 @@ impl Edge {
         };
         let connector = TlsConnector::from(Arc::clone(&self.client));
         let connector = connector.with_alpn(offer);
+        let socket = Raw::after(socket, &[]);
         let proved = match timeout(HANDSHAKE_TIMEOUT, connector.connect(name, socket)).await {
             Ok(proved) => proved,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
         match proved {
+            Ok(stream) if has_large_certificates(stream.get_ref().1) => {
+                Host::Unproved("its certificates are too large".to_owned())
+            }
             Ok(stream) => Host::Proved(Box::new(stream)),
             Err(error) => Host::Unproved(tls::reason_of(&error)),
         }
@@ -223,6 +232,16 @@ fn offer(offered: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, Refused> {
     Ok(served)
 }
 
+/// Returns true if the certificates of a host are longer than a connection that rests may keep.
+fn has_large_certificates(state: &CommonState) -> bool {
+    let certificates = state.peer_certificates().unwrap_or_default();
+    let bytes: usize = certificates
+        .iter()
+        .map(|certificate| certificate.len())
+        .sum();
+    bytes > CERTIFICATES_MAX_BYTES
+}
+
 fn is_http2(protocol: &[u8]) -> bool {
     protocol == H2
 }
@@ -246,10 +265,10 @@ fn chosen(host: &Host, offer: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
 async fn pass<S, D, F>(mut guest: S, read: &[u8], dial: D) -> Result<bool, Refused>
 where
     S: AsyncRead + AsyncWrite + Unpin,
-    D: FnOnce() -> F,
+    D: FnOnce(Option<String>) -> F,
     F: Future<Output = io::Result<TcpStream>>,
 {
-    let mut host = dial().await.map_err(Refused::Dial)?;
+    let mut host = dial(None).await.map_err(Refused::Dial)?;
     if host.write_all(read).await.is_err() {
         return Ok(false);
     }

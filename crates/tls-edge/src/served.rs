@@ -6,7 +6,7 @@ use diagnosis::{Diagnose, Diagnosis, ErrorKind};
 use thiserror::Error;
 
 use crate::authority::AuthorityError;
-use crate::limits::{CONNECTIONS_MAX, HTTP2_CONNECTIONS_MAX};
+use crate::limits::{ACTIVE_MAX, CONNECTIONS_MAX, HTTP2_CONNECTIONS_MAX, TURN_TIMEOUT};
 
 /// The outcome of a connection.
 #[derive(Debug)]
@@ -42,6 +42,13 @@ pub enum Refused {
         HTTP2_CONNECTIONS_MAX
     )]
     BusyHttp2,
+    /// The sandbox has as many requests at once as it may have, and none of them ended in time.
+    #[error(
+        "the sandbox has {} requests at once, which is the limit, and the connection has waited {} s for its turn",
+        ACTIVE_MAX,
+        TURN_TIMEOUT.as_secs()
+    )]
+    Waited,
     /// The guest's side cannot be read.
     #[error("cannot read the guest's connection")]
     Guest(#[source] io::Error),
@@ -68,7 +75,7 @@ pub enum Refused {
 impl Diagnose for Refused {
     fn diagnosis(&self) -> Diagnosis {
         match self {
-            Self::Busy | Self::BusyHttp2 => Diagnosis::new(ErrorKind::Busy),
+            Self::Busy | Self::BusyHttp2 | Self::Waited => Diagnosis::new(ErrorKind::Busy),
             Self::Authority(source) => source.diagnosis(),
             Self::Dial(source) => source.diagnosis(),
             Self::NotAllowed => Diagnosis::new(ErrorKind::PermissionDenied),

@@ -1,9 +1,11 @@
 //! The names and ports whose TLS is ended, and the rules of their requests.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use http::Method;
-use msb_secrets::{HttpsDestination, InvalidPath, Placement, Secret, SecretName, checked_path};
+use msb_secrets::{
+    HostPattern, HttpsDestination, InvalidPath, Placement, Secret, SecretName, checked_path,
+};
 
 use crate::edge_error::EdgeError;
 
@@ -20,7 +22,8 @@ pub struct EdgeSettings {
 #[derive(Debug)]
 pub(crate) struct Destinations {
     secrets: Vec<PlacedSecret>,
-    requests: Vec<HttpsDestination>,
+    /// They can change while connections are served.
+    requests: RwLock<Vec<HttpsDestination>>,
 }
 
 impl Destinations {
@@ -33,7 +36,7 @@ impl Destinations {
         let secrets = settings.secrets.into_iter().map(PlacedSecret::new);
         Ok(Self {
             secrets: secrets.collect::<Result<_, _>>()?,
-            requests: settings.requests,
+            requests: RwLock::new(settings.requests),
         })
     }
 
@@ -46,7 +49,7 @@ impl Destinations {
             .iter()
             .filter_map(|secret| secret.only(of_it))
             .collect();
-        let requests: Vec<_> = self.requests.iter().filter(of_it).cloned().collect();
+        let requests: Vec<_> = self.requests().iter().filter(of_it).cloned().collect();
         let is_ended = !secrets.is_empty() || !requests.is_empty();
         is_ended.then(|| {
             Arc::new(Destination {
@@ -61,13 +64,41 @@ impl Destinations {
     /// Returns true if TLS to a name is ended at some port.
     pub(crate) fn names(&self, name: &str) -> bool {
         let name = normal(name);
-        self.all().any(|to| to.host.matches(&name))
+        self.any(|to| to.host.matches(&name))
     }
 
-    /// Returns all destinations.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &HttpsDestination> {
+    /// Returns true if a destination has this pattern of hosts.
+    pub(crate) fn has_host(&self, host: &HostPattern) -> bool {
+        self.any(|to| to.host == *host)
+    }
+
+    fn any(&self, is_meant: impl Fn(&HttpsDestination) -> bool) -> bool {
+        let mut of_secrets = self.secrets.iter().flat_map(|secret| &secret.to);
+        of_secrets.any(&is_meant) || self.requests().iter().any(is_meant)
+    }
+
+    /// Returns the first host that is not covered; `None` if all are.
+    pub(crate) fn first_uncovered(
+        &self,
+        is_covered: impl Fn(&HostPattern) -> bool,
+    ) -> Option<HostPattern> {
+        let requests = self.requests();
         let of_secrets = self.secrets.iter().flat_map(|secret| &secret.to);
-        of_secrets.chain(&self.requests)
+        let mut all = of_secrets.chain(requests.iter());
+        let found = all.find(|to| !is_covered(&to.host));
+        found.map(|to| to.host.clone())
+    }
+
+    /// Replaces the requests that are allowed, for later connections.
+    pub(crate) fn set_requests(&self, requests: Vec<HttpsDestination>) {
+        *self
+            .requests
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = requests;
+    }
+
+    fn requests(&self) -> RwLockReadGuard<'_, Vec<HttpsDestination>> {
+        self.requests.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the names of the secrets.

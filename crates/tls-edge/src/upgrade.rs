@@ -7,8 +7,6 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, UPGRADE};
-use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::limits::COPY_BUFFER_BYTES;
@@ -21,10 +19,6 @@ const H2C: &str = "h2c";
 /// A connection whose protocol changes.
 #[derive(Debug)]
 pub(crate) struct Changed {
-    /// The guest's side.
-    pub(crate) guest: OnUpgrade,
-    /// The host's side.
-    pub(crate) host: OnUpgrade,
     /// The values that the host's side is searched for; `None` if the host has no secrets.
     pub(crate) watch: Option<Watch>,
     /// The record of the request.
@@ -71,16 +65,14 @@ impl Changed {
     /// # Errors
     ///
     /// Fails if a side fails, or if the host's side holds a value.
-    pub(crate) async fn copy(self) -> io::Result<()> {
-        let Self {
-            guest,
-            host,
-            watch,
-            record,
-        } = self;
-        let (guest, host) = tokio::try_join!(guest, host).map_err(io::Error::other)?;
-        let (guest_reader, guest_writer) = tokio::io::split(TokioIo::new(guest));
-        let (host_reader, host_writer) = tokio::io::split(TokioIo::new(host));
+    pub(crate) async fn copy(
+        self,
+        guest: impl AsyncRead + AsyncWrite + Unpin,
+        host: impl AsyncRead + AsyncWrite + Unpin,
+    ) -> io::Result<()> {
+        let Self { watch, record } = self;
+        let (guest_reader, guest_writer) = tokio::io::split(guest);
+        let (host_reader, host_writer) = tokio::io::split(host);
         let to_host = copy(guest_reader, host_writer, None, |bytes| {
             record.add_sent(bytes);
         });

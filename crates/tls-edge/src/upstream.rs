@@ -15,7 +15,8 @@ use crate::refusal::Refusal;
 /// The end of a connection that sends requests to the host.
 pub(crate) enum Upstream {
     /// HTTP/1.1: one request after the other.
-    Http1(tokio::sync::Mutex<http1::SendRequest<RequestBody>>),
+    /// There is no sender while the connection rests.
+    Http1(tokio::sync::Mutex<Option<http1::SendRequest<RequestBody>>>),
     /// HTTP/2: a stream for each request.
     Http2(Mutex<http2::SendRequest<RequestBody>>),
     /// The host did not prove its name, for this reason.
@@ -51,9 +52,16 @@ impl From<Refusal> for Failure {
 }
 
 impl Upstream {
-    /// Returns the end that sends over HTTP/1.1.
-    pub(crate) fn http1(sender: http1::SendRequest<RequestBody>) -> Self {
-        Self::Http1(tokio::sync::Mutex::new(sender))
+    /// Returns the end that sends over HTTP/1.1, and rests.
+    pub(crate) fn http1() -> Self {
+        Self::Http1(tokio::sync::Mutex::default())
+    }
+
+    /// Begins HTTP/1.1, or rests if there is no sender.
+    pub(crate) async fn set(&self, next: Option<http1::SendRequest<RequestBody>>) {
+        if let Self::Http1(sender) = self {
+            *sender.lock().await = next;
+        }
     }
 
     /// Returns the end that sends over HTTP/2.
@@ -75,6 +83,9 @@ impl Upstream {
             Self::Unproved(reason) => Err(Refusal::Unproved(reason.clone()).into()),
             Self::Http1(sender) => {
                 let mut sender = sender.lock().await;
+                let Some(sender) = sender.as_mut() else {
+                    return Err(Refusal::Unanswered.into());
+                };
                 let sent = match sender.ready().await {
                     Ok(()) => sender.send_request(request).await,
                     Err(error) => Err(error),

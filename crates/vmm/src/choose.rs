@@ -2,22 +2,25 @@ use std::fmt;
 use std::str::FromStr;
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
+use serde::{Deserialize, Serialize};
 
 use crate::{Backend, Requirement, Unavailable};
 
-/// The VMM that the user wants.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Choice {
-    /// The first VMM that this host can run.
+/// The virtual machine monitor that runs sandboxes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum VmmChoice {
+    /// libkrun if the host has hardware virtualisation, QEMU otherwise.
     #[default]
     Auto,
     /// libkrun, which needs hardware virtualisation.
     Krun,
-    /// QEMU, which does not need it.
+    /// QEMU, also without hardware virtualisation.
     Qemu,
 }
 
-impl Choice {
+impl VmmChoice {
     /// Returns the value of `--vmm` for this choice.
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,7 +31,7 @@ impl Choice {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for VmmChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -42,7 +45,7 @@ pub struct UnknownVmm {
     pub word: String,
 }
 
-impl FromStr for Choice {
+impl FromStr for VmmChoice {
     type Err = UnknownVmm;
 
     fn from_str(word: &str) -> Result<Self, UnknownVmm> {
@@ -109,7 +112,7 @@ impl Diagnose for ChooseError {
     fn diagnosis(&self) -> Diagnosis {
         let missing = Diagnosis::new(ErrorKind::VmmMissing);
         match self {
-            Self::Unavailable { vmm, source } if *vmm == Choice::Krun.name() => {
+            Self::Unavailable { vmm, source } if *vmm == VmmChoice::Krun.name() => {
                 missing.hint(format!("{}, or use --vmm qemu", source.remedy))
             }
             Self::Unavailable { source, .. } => missing.hint(source.remedy.as_str()),
@@ -128,10 +131,10 @@ impl Diagnose for ChooseError {
 /// # Errors
 /// If the wanted VMM, or every VMM, lacks a requirement.
 pub fn choose<'a>(
-    wanted: Choice,
+    wanted: VmmChoice,
     backends: &'a [&'a dyn Backend],
 ) -> Result<Selection<'a>, ChooseError> {
-    if wanted == Choice::Auto {
+    if wanted == VmmChoice::Auto {
         return choose_first(backends);
     }
     let vmm = backends
@@ -213,12 +216,12 @@ mod tests {
     fn auto_takes_the_first_that_runs_and_says_when_it_is_not_the_best() {
         let (krun, qemu) = (Fake("krun", true), Fake("qemu", true));
         let backends: [&dyn Backend; 2] = [&krun, &qemu];
-        let best = choose(Choice::Auto, &backends).unwrap();
+        let best = choose(VmmChoice::Auto, &backends).unwrap();
         assert_eq!((best.vmm.name(), best.notice), ("krun", None));
 
         let krun = Fake("krun", false);
         let backends: [&dyn Backend; 2] = [&krun, &qemu];
-        let second = choose(Choice::Auto, &backends).unwrap();
+        let second = choose(VmmChoice::Auto, &backends).unwrap();
         assert_eq!(second.vmm.name(), "qemu");
         assert_eq!(
             second.notice.unwrap(),
@@ -241,14 +244,14 @@ mod tests {
     fn a_named_one_is_taken_or_refused_and_never_replaced() {
         let (krun, qemu) = (Fake("krun", false), Fake("qemu", true));
         let backends: [&dyn Backend; 2] = [&krun, &qemu];
-        let named = choose(Choice::Qemu, &backends).unwrap();
+        let named = choose(VmmChoice::Qemu, &backends).unwrap();
         assert_eq!((named.vmm.name(), named.notice), ("qemu", None));
-        let error = choose(Choice::Krun, &backends).unwrap_err();
+        let error = choose(VmmChoice::Krun, &backends).unwrap_err();
         assert_eq!(error.to_string(), "cannot use krun");
         let source = std::error::Error::source(&error).map(ToString::to_string);
         assert_eq!(source.as_deref(), Some("no luck"));
         assert_eq!(advice(&error), "get some, or use --vmm qemu");
-        let error = choose(Choice::Krun, &backends[1..]).unwrap_err();
+        let error = choose(VmmChoice::Krun, &backends[1..]).unwrap_err();
         assert!(matches!(error, ChooseError::NotBuilt { vmm: "krun" }));
     }
 
@@ -256,7 +259,7 @@ mod tests {
     fn with_none_left_every_reason_is_told() {
         let (krun, qemu) = (Fake("krun", false), Fake("qemu", false));
         let backends: [&dyn Backend; 2] = [&krun, &qemu];
-        let error = choose(Choice::Auto, &backends).unwrap_err();
+        let error = choose(VmmChoice::Auto, &backends).unwrap_err();
         assert_eq!(
             error.to_string(),
             "no VMM can run on this host: krun: no luck; qemu: no luck"
@@ -266,11 +269,11 @@ mod tests {
 
     #[test]
     fn words_name_choices_both_ways() {
-        for choice in [Choice::Auto, Choice::Krun, Choice::Qemu] {
+        for choice in [VmmChoice::Auto, VmmChoice::Krun, VmmChoice::Qemu] {
             assert_eq!(choice.to_string().parse(), Ok(choice));
         }
         assert_eq!(
-            Choice::from_str("xen"),
+            VmmChoice::from_str("xen"),
             Err(UnknownVmm {
                 word: "xen".to_owned()
             })

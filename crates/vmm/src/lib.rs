@@ -18,7 +18,7 @@ mod sockets;
 
 use msb_jail::{Jail, Strictness};
 
-pub use choose::{Choice, ChooseError, Selection, UnknownVmm, choose};
+pub use choose::{ChooseError, Selection, UnknownVmm, VmmChoice, choose};
 pub use error::{InvalidMachine, Requirement, RunError, Unavailable};
 pub use hardware::hardware_virtualisation;
 pub use krun::KrunBackend;

@@ -16,6 +16,7 @@ from typing import Any
 
 import changes
 import msb
+import network_of_sandboxes
 import secrets_of_sandboxes
 from behaviours import data, text, written
 from msb import LogRecord, Mount, Msb, Port, Rule, Sandbox
@@ -447,6 +448,11 @@ STEPS: dict[str, Callable[[Step, Stage], Result | None]] = {
         "data": _collected(stage.sandbox(step).logs(source=step.get("source", "output")))
     },
     "network_log": _network_log,
+    "network_show": network_of_sandboxes.show,
+    "network_allow": network_of_sandboxes.allow,
+    "network_deny": network_of_sandboxes.deny,
+    "network_remove": network_of_sandboxes.remove,
+    "network_set": network_of_sandboxes.replace,
     "secret_list": secrets_of_sandboxes.listed,
     "secret_set": secrets_of_sandboxes.set_value,
     "secret_remove": secrets_of_sandboxes.removed,

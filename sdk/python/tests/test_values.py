@@ -114,7 +114,15 @@ def test_options_are_written_with_the_names_of_the_rust_sdk():
                 "default_rules": True,
             }
         ],
-        "network": {"mode": "listed", "allow": ["pypi.org"], "deny": [], "dns": []},
+        "network": {
+            "mode": "listed",
+            "allow": ["pypi.org"],
+            "deny": [],
+            "dns": [],
+            "ask": False,
+            "upstream_proxy": None,
+            "log": "http",
+        },
         "copy": [{"source": "/h", "destination": "/g"}],
         "root_disk": {"path": "/d.qcow2", "format": None, "filesystem": None, "partition": 2},
         "native_root": True,

@@ -22,6 +22,7 @@ export type { Name, Side } from "./names.js";
 export type { CallOptions } from "./remote.js";
 export { Sandbox } from "./sandbox.js";
 export { Sandboxes } from "./sandboxes.js";
+export { SandboxNetwork } from "./sandbox_network.js";
 export { Secrets } from "./secrets.js";
 export type { SignalName } from "./signals.js";
 export { Snapshots } from "./snapshots.js";

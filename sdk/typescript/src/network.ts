@@ -11,6 +11,15 @@ export interface NetworkRules {
   readonly deny?: readonly string[] | undefined;
   /** Resolvers to ask instead of the host's, as `IP` or `IP:PORT`. */
   readonly dns?: readonly string[] | undefined;
+  /** True to ask about destinations that no rule denies and the mode does: see {@link Sandbox.onAsk}. */
+  readonly ask?: boolean | undefined;
+  /**
+   * The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`, or
+   * `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start.
+   */
+  readonly upstreamProxy?: string | undefined;
+  /** The events that the log of the network has; `http` by default. */
+  readonly log?: "off" | "flows" | "http" | undefined;
 }
 
 /** The destinations that a sandbox reaches. */
@@ -23,12 +32,21 @@ export class Network {
   readonly deny: readonly string[];
   /** Resolvers to ask instead of the host's. */
   readonly dns: readonly string[];
+  /** True if the user is asked about destinations that no rule denies and the mode does. */
+  readonly ask: boolean;
+  /** The proxy for TCP connections that leave the host; `undefined` if they leave it directly. */
+  readonly upstreamProxy: string | undefined;
+  /** The events that the log of the network has. */
+  readonly log: "off" | "flows" | "http";
 
   private constructor(mode: "outbound" | "listed" | "none", rules: NetworkRules = {}) {
     this.mode = mode;
     this.allow = rules.allow ?? [];
     this.deny = rules.deny ?? [];
     this.dns = rules.dns ?? [];
+    this.ask = rules.ask ?? false;
+    this.upstreamProxy = rules.upstreamProxy;
+    this.log = rules.log ?? "http";
   }
 
   /** Returns a network that reaches everything but private, link-local and the host's own addresses. This is the default. */

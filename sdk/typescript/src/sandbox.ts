@@ -14,6 +14,7 @@ import { Process } from "./process.js";
 import { Answering, type OnAsk } from "./questions.js";
 import { stream, type CallOptions, type Remote } from "./remote.js";
 import { userName } from "./sandbox_options.js";
+import { SandboxNetwork } from "./sandbox_network.js";
 import { Secrets } from "./secrets.js";
 import type { SignalName } from "./signals.js";
 import { Snapshots } from "./snapshots.js";
@@ -84,6 +85,8 @@ export class Sandbox implements AsyncDisposable {
   readonly files: Files;
   /** The jobs. */
   readonly jobs: Jobs;
+  /** The rules of the network, which can change while the sandbox runs. */
+  readonly network: SandboxNetwork;
   /** The secrets that programs use in requests and cannot read. */
   readonly secrets: Secrets;
   /** The snapshots of the files. */
@@ -97,6 +100,7 @@ export class Sandbox implements AsyncDisposable {
     this.name = identity.name;
     this.files = new Files(remote);
     this.jobs = new Jobs(remote);
+    this.network = new SandboxNetwork(remote);
     this.secrets = new Secrets(remote);
     this.snapshots = new Snapshots(remote);
     this.#ownership = { name: identity.name, isOwned: identity.isOwned };

@@ -9,6 +9,7 @@ export type * from "./types/diff.js";
 export type * from "./types/file.js";
 export type * from "./types/history.js";
 export type * from "./types/log.js";
+export type * from "./types/network.js";
 export type * from "./types/question.js";
 export type * from "./types/secret.js";
 export type * from "./types/snapshot.js";

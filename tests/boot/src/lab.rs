@@ -18,11 +18,12 @@ const ENVIRONMENT: &str = "export MSB_HOME=/job/home MSB_KERNEL=/job/kernel MSB_
 const LIFE: &str = "./boot walk:: && ./boot --guest-tree ./tree-dump > out/tree";
 /// Runs the checks that depend on the VMM.
 const MACHINE: &str = "MSB_TEST_MEMORY_MIB=256 ./boot checks::machine::";
-/// Runs the checks of the disk below a guest, and boots from other filesystems. A guest that failed is left with
-/// its console.
+/// Runs the checks of the disk below a guest, among which are those of staged directories, and boots from other
+/// filesystems. A guest that failed is left with its console.
 const DISK: &str = "export MSB_TEST_DISK_IMAGES=/job/disk-images \
     MSB_TEST_KERNEL_WITH_FILESYSTEMS=/job/kernel-with-filesystems; \
     code=0; MSB_TEST_MEMORY_MIB=256 ./boot checks::disk:: || code=1; \
+    MSB_TEST_MEMORY_MIB=256 ./boot boot_several_staged_directories || code=1; \
     ./boot --ignored filesystems::boot_xfs_and_btrfs || code=1; \
     test $code = 0 || tail -n 100 home/sandboxes/*/console.log; exit $code";
 

@@ -28,6 +28,7 @@ mod cloud_image;
 mod conformance;
 mod disk_images;
 mod docker;
+mod forged;
 mod gallery;
 mod guest_tree;
 mod kernel_check;

@@ -15,7 +15,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
 };
 use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::checks::network::resolver_to;
@@ -25,7 +26,7 @@ const GATEWAY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 1);
 /// The longest head of a request, in bytes.
 const HEAD_MAX_BYTES: usize = 64 << 10;
 /// The name of a branch in the repository that the server shows.
-pub(crate) const BRANCH: &str = "refs/heads/behind-a-secret";
+const BRANCH: &str = "refs/heads/behind-a-secret";
 
 /// An authority that this host trusts, because `SSL_CERT_FILE` names it.
 pub(crate) struct HostAuthority {
@@ -62,12 +63,19 @@ impl HostAuthority {
         let certificate = params.signed_by(&key, &self.issuer)?;
         let key = PrivateKeyDer::try_from(key.serialize_der());
         let key = key.map_err(|reason| anyhow::anyhow!("the key of a server: {reason}"))?;
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key)?;
-        Ok(Arc::new(config))
+        server_config(certificate.der().clone(), key)
     }
+}
+
+fn server_config(
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+) -> Result<Arc<ServerConfig>> {
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)?;
+    Ok(Arc::new(config))
 }
 
 fn name(text: &str) -> DistinguishedName {
@@ -116,7 +124,17 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Starts a server that proves these names. It ends with this program.
     pub(crate) fn start(authority: &HostAuthority, names: &[&str]) -> Result<Self> {
-        let config = authority.config(names)?;
+        Self::serving(authority.config(names)?)
+    }
+
+    /// Starts a server with a certificate and a key in files of PEM.
+    pub(crate) fn with_files(certificate: &Path, key: &Path) -> Result<Self> {
+        let certificate = CertificateDer::from_pem_slice(&fs::read(certificate)?)?;
+        let key = PrivateKeyDer::from_pem_slice(&fs::read(key)?)?;
+        Self::serving(server_config(certificate, key)?)
+    }
+
+    fn serving(config: Arc<ServerConfig>) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
         let seen = Arc::<Mutex<Vec<Seen>>>::default();

@@ -6,6 +6,8 @@ use std::str::Lines;
 pub struct Guide {
     /// Names that the test image has while the guide runs.
     pub images: Vec<String>,
+    /// Packages of the npm registry, with their versions, that are fetched before the guide runs.
+    pub packages: Vec<String>,
     /// The steps of the guide, in the order of the text.
     pub steps: Vec<Step>,
 }
@@ -77,6 +79,8 @@ impl Guide {
             let line_number = index + 1;
             if let Some(names) = comment(line, "images:") {
                 guide.images = names.split_whitespace().map(str::to_owned).collect();
+            } else if let Some(names) = comment(line, "packages:") {
+                guide.packages = names.split_whitespace().map(str::to_owned).collect();
             } else if let Some(name) = comment(line, "file:") {
                 let content = file(&mut lines, line_number)?;
                 guide.steps.push(Step::File {
@@ -195,11 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn comments_set_up_and_name_images_and_files() {
+    fn comments_set_up_and_name_images_packages_and_files() {
         let text = "<!-- images: debian python:3-slim -->\n<!-- setup\nmkdir a\n-->\n\
-            <!-- file: run.sh -->\n\n```sh\nset -eu\n```\n```text\n$ not run\n```\n";
+            <!-- packages: npm@11.21.2 @openai/codex@0.171.0 -->\n<!-- file: run.sh -->\n\n```sh\nset -eu\n```\n```text\n$ not run\n```\n";
         let guide = Guide::parse(text).expect("a guide");
         assert_eq!(guide.images, ["debian", "python:3-slim"]);
+        assert_eq!(guide.packages, ["npm@11.21.2", "@openai/codex@0.171.0"]);
         let steps = [
             Step::Setup {
                 line: 2,

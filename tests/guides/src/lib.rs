@@ -15,6 +15,7 @@
 
 mod environment;
 mod guide;
+mod npm;
 mod pattern;
 mod run;
 mod shell;

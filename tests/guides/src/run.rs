@@ -7,11 +7,14 @@ use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::Environment;
 use crate::guide::{Guide, Step};
+use crate::npm;
 use crate::pattern;
 use crate::shell::{Ended, Shell, quoted};
 
 /// Most runs of one guide. Under QEMU's emulation a guest's start occasionally fails.
 const ATTEMPTS: u32 = 3;
+/// The directory of programs that take the places of hosts in the internet.
+const STAND_INS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/stand-ins");
 /// Part of msb's message if the guest has not run any command.
 const LOST_START: &str = "before its agent answered";
 
@@ -53,17 +56,23 @@ fn run_once(name: &str, guide: &Guide, environment: &Environment) -> Result<()> 
     let mut path = programs.path().as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").context("PATH is not set")?);
-    let mut shell = Shell::start(
-        work.path(),
-        &[
-            ("PATH", Path::new(&path)),
-            ("HOME", work.path()),
-            ("MSB_HOME", &home.path),
-            ("MSB_KERNEL", &environment.kernel),
-            ("MSB_VMM", Path::new(&environment.vmm)),
-            ("MSB_TEST_IMAGE", &environment.image),
-        ],
-    )?;
+    let packages = match &guide.packages[..] {
+        [] => None,
+        packages => Some(npm::archives(packages)?),
+    };
+    let mut variables = vec![
+        ("PATH", Path::new(&path)),
+        ("HOME", work.path()),
+        ("MSB_HOME", home.path.as_path()),
+        ("MSB_KERNEL", environment.kernel.as_path()),
+        ("MSB_VMM", Path::new(&environment.vmm)),
+        ("MSB_TEST_IMAGE", environment.image.as_path()),
+        ("MSB_TEST_STAND_INS", Path::new(STAND_INS)),
+    ];
+    if let Some(packages) = &packages {
+        variables.push(("MSB_TEST_PACKAGES", packages));
+    }
+    let mut shell = Shell::start(work.path(), &variables)?;
     for image in &guide.images {
         let load = format!("msb load -q -t {} \"$MSB_TEST_IMAGE\"", quoted(image));
         succeeded(&load, shell.run(&load)?)?;

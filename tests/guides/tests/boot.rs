@@ -30,6 +30,12 @@ fn boot_guide_repository() {
 }
 
 #[test]
+#[ignore = "fetches 400 MB from the npm registry: cargo xtask long-guides"]
+fn boot_guide_coding_agents() {
+    boot("coding-agents");
+}
+
+#[test]
 fn boot_guide_snapshots() {
     boot("snapshots");
 }
@@ -37,6 +43,11 @@ fn boot_guide_snapshots() {
 #[test]
 fn boot_guide_mcp() {
     boot("mcp");
+}
+
+#[test]
+fn boot_guide_ssh() {
+    boot("ssh");
 }
 
 #[test]

@@ -34,6 +34,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("jobs"),
     schema!("logs-asks"),
     schema!("logs-network"),
+    schema!("network"),
     schema!("prune"),
     schema!("ps"),
     schema!("push"),

@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 29] = [
+pub(super) const MAP: [Row; 31] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -31,11 +31,21 @@ pub(super) const MAP: [Row; 29] = [
     row("support", &["testkit", "test-fixtures", "guest-program"]),
     row("faces", &["msb", "msb-bench", "msb-python", "msb-node"]),
     row("binding", &["msb-sdk-binding"]),
-    row("doors", &["msb-mcp"]),
+    row("doors", &["msb-mcp", "msb-ssh"]),
     row("terminal", &["msb-terminal"]),
     row("sdk", &["msb-sdk"]),
+    row("handles", &["msb-images", "msb-sandbox-handle"]),
+    row("client", &["msb-client"]),
     row("machine", &["msb-machine"]),
-    row("files", &["msb-sandbox-files", "msb-sandbox-secrets"]),
+    row(
+        "files",
+        &[
+            "msb-sandbox-files",
+            "msb-sandbox-secrets",
+            "msb-sandbox-network",
+            "msb-sandbox-sockets",
+        ],
+    ),
     row("forks", &["msb-sandbox-snapshots"]),
     row("clients", &["msb-runtime", "image-export", "image-import"]),
     row("trust", &["msb-guest-trust"]),
@@ -83,6 +93,7 @@ pub(super) const MAP: [Row; 29] = [
             "docker-words",
             "host-setup",
             "msb-cancellation",
+            "sftp-server",
         ],
     ),
     row("devices", &["vhost-device", "served-disk"]),
@@ -105,6 +116,7 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "filesystem-tree",
             "msb-agent-protocol",
             "msb-sandbox-model",
+            "sftp-server",
             "tar-stream",
             "tree-archive",
         ],

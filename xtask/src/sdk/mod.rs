@@ -6,9 +6,11 @@
 //! packages/      the wheels and npm tarballs, unless --out names another directory
 //! npm/           the npm tools, and the packages while they are built
 //! python/        the Python tools; kernel/ is the Python kernel package while it is built
+//! adapter-NAME/  an adapter, with its framework and tools
 //! user-LANGUAGE/ an environment with nothing but the packages; its home is user-LANGUAGE/home
 //! ```
 
+pub(crate) mod adapters;
 mod npm;
 mod python;
 mod user;

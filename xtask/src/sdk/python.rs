@@ -55,24 +55,29 @@ pub(super) fn check(build: &Build, image: &Path) -> Result<()> {
 }
 
 /// Installs the tools, at the versions of the requirements file, and returns their directory.
-fn tools() -> Result<PathBuf> {
-    let tools = directory("python")?;
-    let requirements = paths::root().join("sdk/requirements.txt");
-    let installed = tools.join("requirements.txt");
+pub(super) fn tools() -> Result<PathBuf> {
+    environment("python", Command::new("python3"), "sdk/requirements.txt")
+}
+
+/// Makes a virtual environment with what a requirements file names, and returns the directory of its programs.
+pub(super) fn environment(name: &str, mut python: Command, requirements: &str) -> Result<PathBuf> {
+    let environment = directory(name)?;
+    let requirements = paths::root().join(requirements);
+    let installed = environment.join("requirements.txt");
     if fs::read(&installed).ok() != Some(fs::read(&requirements)?) {
-        shown(Command::new("python3").args(["-m", "venv"]).arg(&tools))?;
-        let mut pip = Command::new(tools.join("bin/pip"));
+        shown(python.args(["-m", "venv"]).arg(&environment))?;
+        let mut pip = Command::new(environment.join("bin/pip"));
         shown(
             pip.args(["install", "--quiet", "--requirement"])
                 .arg(&requirements),
         )?;
         copy_file(&requirements, &installed)?;
     }
-    Ok(tools.join("bin"))
+    Ok(environment.join("bin"))
 }
 
 /// Builds the wheels of the SDK and of the kernel.
-fn wheels(build: &Build, tools: &Path) -> Result<Vec<PathBuf>> {
+pub(super) fn wheels(build: &Build, tools: &Path) -> Result<Vec<PathBuf>> {
     let source = paths::root().join("sdk/python");
     let out = super::empty(&directory("wheels")?)?;
     let program = build.programs.join("msb");

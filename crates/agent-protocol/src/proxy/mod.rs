@@ -19,7 +19,10 @@ use crate::{Bytes, Connection, ConnectionError};
 
 /// The calls of the service `Sandbox` that a supervisor passes on. All others of the service are its
 /// own: it answers them itself, or makes them alone.
-pub(crate) const PASSED_ON: [&str; 15] = [
+pub(crate) const PASSED_ON: [&str; 18] = [
+    "Accept",
+    "Carry",
+    "Connect",
     "Exec",
     "Freeze",
     "GetArchive",

@@ -5,16 +5,17 @@ use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::sandbox_server::Sandbox;
 use msb_agent_protocol::v1::{
-    AskEvent, AskInput, Chunk, DiskFailure, ExecEvent, ExecInput, ExitStatus, FollowClockReply,
-    FollowClockRequest, FreezeEvent, FreezeInput, Frozen, GetArchiveRequest, HelloReply,
-    HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest, MountRootReply,
-    MountRootRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest, PutArchiveInput,
-    PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply, RenameRequest,
-    ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply, ShutdownRequest,
-    SignalReply, SignalRequest, Started, StatReply, StatRequest, StatsReply, StatsRequest, Thawed,
-    UnmountRootReply, UnmountRootRequest, UnpauseReply, UnpauseRequest, WatchDisksRequest,
-    WriteFileInput, WriteFileReply, freeze_event, freeze_input, put_archive_input,
-    write_file_input,
+    AcceptEvent, AcceptRequest, Accepted, Accepting, AskEvent, AskInput, Chunk, ConnectEvent,
+    ConnectFailure, ConnectInput, Connected, DiskFailure, ExecEvent, ExecInput, ExitStatus,
+    FollowClockReply, FollowClockRequest, FreezeEvent, FreezeInput, Frozen, GetArchiveRequest,
+    HelloReply, HelloRequest, ListReply, ListRequest, MakeDirectoryReply, MakeDirectoryRequest,
+    MountRootReply, MountRootRequest, PauseReply, PauseRequest, PowerOffReply, PowerOffRequest,
+    PutArchiveInput, PutArchiveReply, ReadFileRequest, RemoveReply, RemoveRequest, RenameReply,
+    RenameRequest, ResizeReply, ResizeRequest, SetModeReply, SetModeRequest, ShutdownReply,
+    ShutdownRequest, SignalReply, SignalRequest, Started, StatReply, StatRequest, StatsReply,
+    StatsRequest, Thawed, UnmountRootReply, UnmountRootRequest, UnpauseReply, UnpauseRequest,
+    WatchDisksRequest, WriteFileInput, WriteFileReply, accept_event, connect_event, connect_input,
+    connect_start, freeze_event, freeze_input, put_archive_input, write_file_input,
 };
 use msb_agent_protocol::{
     Bytes, CHUNK_MAX_BYTES, Client, Request, Response, Status, Streaming, VERSION, async_trait,
@@ -88,6 +89,36 @@ async fn run(guest: Guest, mut inputs: Streaming<ExecInput>, events: Events) {
         ..ExitStatus::default()
     };
     tell(&events, Event::Exited(exited)).await;
+}
+
+/// Sends back what it gets, and then the end.
+async fn echo(
+    mut inputs: Streaming<ConnectInput>,
+    events: mpsc::Sender<Result<ConnectEvent, Status>>,
+) {
+    while let Ok(Some(ConnectInput { input: Some(input) })) = inputs.message().await {
+        let event = match input {
+            connect_input::Input::Start(start) => match start.target {
+                Some(connect_start::Target::Tcp(tcp)) if tcp.port == 1 => {
+                    connect_event::Event::Failed(ConnectFailure {
+                        errno: 111,
+                        message: "cannot connect to 127.0.0.1:1: Connection refused".to_owned(),
+                    })
+                }
+                _ => connect_event::Event::Connected(Connected {}),
+            },
+            connect_input::Input::Data(data) => connect_event::Event::Data(data),
+            connect_input::Input::End(end) => connect_event::Event::End(end),
+        };
+        let is_last = matches!(
+            event,
+            connect_event::Event::End(_) | connect_event::Event::Failed(_)
+        );
+        let event = ConnectEvent { event: Some(event) };
+        if events.send(Ok(event)).await.is_err() || is_last {
+            return;
+        }
+    }
 }
 
 #[async_trait]
@@ -227,6 +258,46 @@ impl Sandbox for Guest {
         _: Request<Streaming<AskInput>>,
     ) -> Result<Response<Self::AskStream>, Status> {
         Err(Status::unimplemented(""))
+    }
+
+    type ConnectStream = ReceiverStream<Result<ConnectEvent, Status>>;
+
+    /// Port 1 refuses, all other targets echo.
+    async fn connect(
+        &self,
+        request: Request<Streaming<ConnectInput>>,
+    ) -> Result<Response<Self::ConnectStream>, Status> {
+        let (events, stream) = mpsc::channel(2);
+        tokio::spawn(echo(request.into_inner(), events));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    type AcceptStream = ReceiverStream<Result<AcceptEvent, Status>>;
+
+    /// Accepts one connection, number 5.
+    async fn accept(
+        &self,
+        _: Request<AcceptRequest>,
+    ) -> Result<Response<Self::AcceptStream>, Status> {
+        let (events, stream) = mpsc::channel(2);
+        let event = |event| Ok(AcceptEvent { event: Some(event) });
+        let _ = events.try_send(event(accept_event::Event::Listening(Accepting {})));
+        let accepted = Accepted {
+            id: 5,
+            uid: Some(0),
+            pid: None,
+        };
+        let _ = events.try_send(event(accept_event::Event::Accepted(accepted)));
+        Ok(Response::new(ReceiverStream::new(stream)))
+    }
+
+    type CarryStream = ReceiverStream<Result<ConnectEvent, Status>>;
+
+    async fn carry(
+        &self,
+        request: Request<Streaming<ConnectInput>>,
+    ) -> Result<Response<Self::CarryStream>, Status> {
+        self.connect(request).await
     }
 
     type FreezeStream = ReceiverStream<Result<FreezeEvent, Status>>;

@@ -4,3 +4,4 @@ mod calls;
 mod files;
 mod guest;
 mod heartbeat;
+mod sockets;

@@ -20,6 +20,19 @@ pub(super) struct Identity {
     pub(super) home: String,
 }
 
+/// Returns the home directory of this process's user; `None` if the image has no such user.
+pub(crate) fn own_home() -> Option<String> {
+    let user = rustix::process::getuid().as_raw().to_string();
+    let identity = Accounts::read().resolve(&user, &[]).ok()?;
+    Some(identity.home)
+}
+
+/// Resolves `user[:group]` with the files of the sandbox, and returns the two numbers.
+pub(crate) fn owner(wanted: &str) -> Result<(u32, u32), Failure> {
+    let identity = Accounts::read().resolve(wanted, &[])?;
+    Ok((identity.uid, identity.gid))
+}
+
 /// The text of the two files. Bytes that are not UTF-8 match nothing.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {

@@ -113,7 +113,7 @@ impl Process1 {
 }
 
 /// Returns the number that a process has in its own namespace; `None` if it has been reaped.
-pub(super) fn own_number(pid: i32) -> Option<u32> {
+pub(crate) fn own_number(pid: i32) -> Option<u32> {
     let status = read_regular(format!("/proc/{pid}/status"), STATUS_MAX_BYTES).ok()?;
     let status = String::from_utf8_lossy(&status);
     let numbers = status

@@ -29,10 +29,11 @@ use super::namespaces::{self, Isolation};
 use super::program::Program;
 use super::replacement::Replacement;
 use super::signals::Group;
-use super::{environment, init, limits, program};
+use super::{environment, init, limits, own_program, program};
 use crate::boot::{self, CommandsGroup};
 use crate::descriptor::Descriptor;
 use crate::guarded_file::open_as;
+use crate::sftp;
 
 /// Control-D, the character that ends a terminal's input.
 pub(super) const END_OF_TRANSMISSION: u8 = 4;
@@ -181,6 +182,10 @@ fn program_of(
         None if has_init && request.argv.is_empty() => {
             (Bytes::from_static(init::NAME.as_bytes()), init::NAME.into())
         }
+        // The agent's own program has no path that every user could take.
+        Some(word) if !has_init && word == sftp::NAME.as_bytes() => {
+            (word.clone(), sftp::NAME.into())
+        }
         None => return Err(bad_request("the command is empty")),
         Some(word) => {
             let path = environment::get(environment, "PATH");
@@ -189,6 +194,8 @@ fn program_of(
     };
     let replacement = if has_init {
         init::replacement(arguments, environment)?
+    } else if path == Path::new(sftp::NAME) {
+        own_program::replacement(arguments, environment)?
     } else {
         Replacement::new(&path, arguments, environment)
             .map_err(|_| program::not_executable(&word, "an argument contains a NUL byte"))?

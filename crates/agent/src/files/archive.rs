@@ -13,6 +13,7 @@ use tree_archive::{ArchiveWriter, EntryRef, PackOptions, UnpackOptions, pack, un
 use crate::exec::Running;
 
 use super::status::{failed, not_packed, not_unpacked};
+use super::trusted_way;
 use super::{Answers, PENDING_ANSWERS, absolute, answers, chunk, left_empty, waiting};
 
 /// Packs a file, or a directory with its whole content.
@@ -74,12 +75,11 @@ pub(crate) async fn put(
         keep_owner: start.keep_owner,
         keep_set_id: true,
         make_devices: true,
-        follow_parents: true,
+        follow_parents: !start.trusted_way,
         descriptors,
         ..UnpackOptions::default()
     };
-    let unpacking =
-        waiting(move || unpack_into(&start.directory, ChunkReader::new(chunks), &options));
+    let unpacking = waiting(move || unpack_into(&start, ChunkReader::new(chunks), &options));
     let receiving = async move {
         loop {
             let chunk = match inputs.message().await {
@@ -107,12 +107,16 @@ pub(crate) async fn put(
 }
 
 fn unpack_into(
-    directory: &Bytes,
+    start: &PutArchive,
     archive: ChunkReader,
     options: &UnpackOptions,
 ) -> Result<PutArchiveReply, Status> {
-    let path = absolute(directory);
-    let directory = open_directory(&path).map_err(failed("open", &path))?;
+    let path = absolute(&start.directory);
+    let directory = if start.trusted_way {
+        trusted_way::open(&path)?
+    } else {
+        open_directory(&path).map_err(failed("open", &path))?
+    };
     let unpacked = unpack(archive, directory.as_fd(), options);
     let unpacked = unpacked.map_err(|error| not_unpacked(&error))?;
     Ok(PutArchiveReply {

@@ -61,7 +61,7 @@ pub(crate) fn make_directory(request: &MakeDirectoryRequest) -> Result<MakeDirec
 }
 
 /// Creates a directory and its parents, if they are missing.
-pub(super) fn make_directories(path: &Path) -> io::Result<()> {
+pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.mode(DIRECTORY_MODE).recursive(true).create(path)
 }

@@ -5,6 +5,7 @@ mod change;
 mod read;
 mod stat;
 mod status;
+mod trusted_way;
 mod write;
 
 use std::io;
@@ -19,9 +20,10 @@ use crate::boot::own_mounts;
 use crate::exec::{Running, among_commands};
 
 pub(crate) use archive::{get, put};
-pub(crate) use change::{make_directory, remove, rename, set_mode};
+pub(crate) use change::{make_directories, make_directory, remove, rename, set_mode};
 pub(crate) use read::read;
 pub(crate) use stat::{list, stat};
+pub(crate) use status::failed_io;
 pub(crate) use write::write;
 
 /// A stream of answers to the host.
@@ -83,11 +85,11 @@ fn no_thread(error: &io::Error) -> Status {
 }
 
 /// Returns a path as an absolute one, from the sandbox's root.
-fn absolute(path: &Bytes) -> Vec<u8> {
+pub(crate) fn absolute(path: &[u8]) -> Vec<u8> {
     if path.starts_with(b"/") {
         path.to_vec()
     } else {
-        [b"/", &path[..]].concat()
+        [b"/", path].concat()
     }
 }
 

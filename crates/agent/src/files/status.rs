@@ -16,6 +16,12 @@ pub(super) fn failed(action: &str, path: &[u8]) -> impl Fn(Errno) -> Status {
     }
 }
 
+/// Returns the conversion of [`failed`] for errors of the standard library.
+pub(crate) fn failed_io(action: &str, path: &[u8]) -> impl Fn(io::Error) -> Status {
+    let failed = failed(action, path);
+    move |error| failed(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
 pub(super) fn not_packed(error: &PackError) -> Status {
     let code = error.io().map_or(Code::InvalidArgument, code);
     Status::new(code, describe(error))

@@ -13,8 +13,9 @@ use msb_terminal::terminal;
     after_help = "A process of a sandbox asks for a file of a staged directory (-v DIR:PATH:staged) that it does \
     not see with msb-ask PATH REASON, and waits for the answer. In a shared directory (-v DIR:PATH), a \
     process asks by opening a file with the state ask, or by changing one with the state ask or \
-    write-ask. At a terminal msb asks shows each question and reads the answer: y lets the file in, or \
-    allows the access while the file is open; always keeps a rule too, and n denies it. \
+    write-ask. In a sandbox with --net-ask, a process asks by connecting to a destination that its network denies, or \
+    by querying its name. At a terminal msb asks shows each question and reads the answer: y lets the file in, or \
+    allows the access while the file is open, or the connection; always keeps a rule too, and n denies it. \
     Otherwise the questions are printed, and another msb asks --answer answers them. A question is \
     denied after 30 seconds, and at once if no msb asks, msb run or program listens.\n\n\
     msb logs --source asks prints the questions of the past.\n\n\

@@ -112,7 +112,7 @@ pub(crate) struct SandboxArguments {
     /// Without this, the first snapshot is taken while the sandbox is stopped.
     #[arg(long, help_heading = "Machine")]
     snapshots: bool,
-    /// Take a snapshot before each command of msb exec, so that msb undo can take it back
+    /// Take a snapshot before each command of msb exec, for msb undo
     ///
     /// This prepares the writable disk for snapshots.
     #[arg(long, help_heading = "Machine")]
@@ -133,8 +133,15 @@ pub(crate) struct SandboxArguments {
     // A heading holds for everything behind it.
     #[command(flatten, next_help_heading = None)]
     stopping: StoppingArguments,
-    /// When to pull the image
-    #[arg(long, value_enum, default_value_t, help_heading = "Image")]
+    /// When to pull: missing, always or never [default: missing]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true,
+        help_heading = "Image"
+    )]
     pull: PullPolicy,
     #[command(flatten, next_help_heading = "Image")]
     source: pull::SourceArguments,

@@ -2,7 +2,7 @@ use clap::ArgAction;
 use clap::builder::{
     NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser,
 };
-use msb_sdk::{GuestSettings, Hostname, PidNamespace};
+use msb_sdk::{GuestSettings, Hostname, PidNamespace, SocketForward};
 
 // The guest's settings for its commands, and help: Docker's `-h` is the host name.
 #[derive(Debug, clap::Args)]
@@ -39,6 +39,19 @@ pub(crate) struct GuestArguments {
         hide_possible_values = true
     )]
     pid: PidNamespace,
+    /// Unix socket of the host that programs can connect to
+    ///
+    /// The value is HOST_PATH:GUEST_PATH[:OPTIONS]. Both paths are absolute. Whoever reaches the socket can do what its server does for its clients. Sockets of
+    /// container engines, and those of root, are refused. OPTIONS are mode=MODE [default: 666] and owner=USER[.GROUP]
+    /// of the socket in the guest, separated by commas.
+    #[arg(long = "socket", value_name = "HOST:GUEST")]
+    sockets: Vec<SocketForward>,
+    /// Let programs list the keys of the SSH agent, and sign
+    ///
+    /// The agent is that of SSH_AUTH_SOCK when the sandbox starts. All other requests are refused. Each signature is
+    /// in the log: msb logs --source machine.
+    #[arg(long)]
+    forward_agent: bool,
     /// Print a line for each option; -h is the hostname, as in docker
     #[arg(long, action = ArgAction::HelpShort)]
     help: Option<bool>,
@@ -51,6 +64,8 @@ impl GuestArguments {
         guest.read_only = self.read_only;
         guest.init = self.init;
         guest.pid = self.pid;
+        guest.sockets.clone_from(&self.sockets);
+        guest.forward_agent = self.forward_agent;
     }
 }
 

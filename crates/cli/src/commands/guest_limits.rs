@@ -5,7 +5,7 @@ use msb_sdk::{GuestSettings, Size, Sysctl, SysctlError, Sysctls};
 // The limits of a guest.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GuestLimitArguments {
-    /// Limit on processes and threads; 0 or -1 for the kernel's limit [default: the kernel's]
+    /// Limit on processes and threads [default: the kernel's, as with -1]
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true, value_parser = pids)]
     pids_limit: Option<u32>,
     /// Size of /dev/shm [default: half of the memory]

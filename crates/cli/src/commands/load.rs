@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Name of the image, instead of the name in the archive
     #[arg(short, long, value_name = "NAME")]
     tag: Option<String>,
-    /// Platform of the image [default: linux on this host's architecture]
+    /// Platform of the image [default: linux, as this host]
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     platform: Option<Platform>,
     #[command(flatten)]

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use msb_runtime::network::{InvalidPublish, Publish, Rule};
-use msb_sdk::{Error, HttpsDestination, Network, Port, Secret};
+use msb_sdk::{Error, HttpsDestination, Network, NetworkLogDetail, Port, Secret};
 
 use msb_terminal::failure::Outcome;
 
@@ -36,7 +36,7 @@ pub(crate) struct NetworkArguments {
     /// which msb port prints. IP is an address of the host.
     #[arg(short, long, value_name = "[[IP:]HOST:]PORT", value_parser = parse_published)]
     publish: Vec<Published>,
-    /// Publish each port that the image exposes on a free port of the host
+    /// Publish each exposed port on a free port of the host
     #[arg(short = 'P', long)]
     publish_all: bool,
     /// Allow an address or name, such as *.example.com:443
@@ -50,9 +50,31 @@ pub(crate) struct NetworkArguments {
     /// It takes precedence over --net-allow.
     #[arg(long, value_name = "RULE")]
     net_deny: Vec<Rule>,
+    /// Ask about destinations that no rule denies
+    ///
+    /// The question is shown at msb run's terminal and in msb asks. A connection or DNS query that would be refused waits up to 30 seconds for the answer: once, always, which keeps a
+    /// rule, or no. It is refused at once if no terminal, msb asks or program listens.
+    #[arg(long)]
+    net_ask: bool,
     /// DNS resolver to use instead of the host's
     #[arg(long, value_name = "IP[:PORT]", value_parser = parse_resolver)]
     dns: Vec<SocketAddr>,
+    /// Proxy for connections that leave the host
+    ///
+    /// A URL is http://HOST:PORT, socks5h://HOST:PORT, or socks5://HOST:PORT, which is told addresses and no names. With env, each start
+    /// reads HTTPS_PROXY, ALL_PROXY and NO_PROXY of this host, which may have a user and a password. Rules decide before,
+    /// connections to this host are direct, and UDP is refused except for DNS.
+    #[arg(long, value_name = "URL|env")]
+    upstream_proxy: Option<String>,
+    /// Events in the network's log: off, flows or http [default: http]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
+    network_log: LogDetail,
     /// Secret for requests to HOST, which the sandbox cannot read
     ///
     /// The value is that of the variable NAME of this host. In the sandbox, NAME is a placeholder; the network puts the
@@ -68,7 +90,7 @@ pub(crate) struct NetworkArguments {
 
 /// The destinations that a sandbox reaches without a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-enum Mode {
+pub(crate) enum Mode {
     /// Everything except private and link-local addresses and those of the host
     #[default]
     Outbound,
@@ -76,6 +98,18 @@ enum Mode {
     Listed,
     /// Nothing: the sandbox has no network device
     None,
+}
+
+/// The events in the log of a network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
+enum LogDetail {
+    /// None
+    Off,
+    /// Connections, refusals, DNS queries and names of TLS
+    Flows,
+    /// The same, and requests where TLS is ended
+    #[default]
+    Http,
 }
 
 impl NetworkArguments {
@@ -88,8 +122,15 @@ impl NetworkArguments {
         };
         network.allow.clone_from(&self.net_allow);
         network.deny = self.net_deny.iter().map(ToString::to_string).collect();
+        network.ask = self.net_ask;
         network.dns = self.dns.iter().map(ToString::to_string).collect();
-        network
+        // It is parsed with the rest, because a refused option would be printed, and may have a password.
+        network.upstream_proxy.clone_from(&self.upstream_proxy);
+        network.log(match self.network_log {
+            LogDetail::Off => NetworkLogDetail::Off,
+            LogDetail::Flows => NetworkLogDetail::Flows,
+            LogDetail::Http => NetworkLogDetail::Http,
+        })
     }
 
     /// Returns the secrets. They are parsed here because a refused option would be printed, and may have a value.
@@ -171,8 +212,11 @@ mod tests {
         let words = words.into_iter().chain(["-p", "8000-8001:80-81"]);
         let request = "https://API.example.com/v1/*:GET";
         let words = words.chain(["--net-allow", request, "--secret", "K@api.example.com"]);
+        let words = words.chain(["--upstream-proxy", "env", "--network-log=flows"]);
         let line = <Line as clap::Parser>::try_parse_from(words).unwrap();
         let network = line.network.network();
+        assert_eq!(network.upstream_proxy.as_deref(), Some("env"));
+        assert_eq!(network.log, NetworkLogDetail::Flows);
         assert_eq!(
             (network.allow, network.dns),
             (

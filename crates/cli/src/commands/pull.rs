@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 // The options for the source of an image.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SourceArguments {
-    /// Platform of the image [default: linux on this host's architecture]
+    /// Platform of the image [default: linux, as this host]
     #[arg(long, value_name = "OS/ARCH[/VARIANT]")]
     pub(crate) platform: Option<Platform>,
     /// Connect to the registry over HTTP, without TLS

@@ -95,12 +95,12 @@ impl Asks {
             }
         };
         let can_ask = |mount: &Mount| mount.kind == MountKind::Staged || asks(mount);
-        if !options.mounts.iter().any(can_ask) {
+        if !options.network.ask && !options.mounts.iter().any(can_ask) {
             return Self::Elsewhere;
         }
         let process = &arguments.sandbox.process;
         if process.has_terminal() || process.stdin() {
-            return if options.mounts.iter().any(asks) {
+            return if options.network.ask || options.mounts.iter().any(asks) {
                 Self::WithNotice
             } else {
                 Self::Elsewhere

@@ -7,7 +7,7 @@ use msb_machine::{Finding, Helpers, Trial};
 use msb_machine_records::Timeline;
 
 use super::{Context, machine};
-use crate::internal::{NETWORK_COMMAND, SHARE_COMMAND};
+use crate::internal::{NETWORK_COMMAND, SHARE_COMMAND, SOCKETS_COMMAND};
 use msb_terminal::failure::{EXIT_MSB_FAILED, Outcome};
 use msb_terminal::output;
 
@@ -43,6 +43,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Outcome {
     let helpers = Helpers {
         network: machine::this_program(&context.home, NETWORK_COMMAND)?,
         share: machine::this_program(&context.home, SHARE_COMMAND)?,
+        sockets: machine::this_program(&context.home, SOCKETS_COMMAND)?,
     };
     msb_machine::serve(&arguments.directory, &backends, &helpers, timeline)
         .with_context(subject)?;

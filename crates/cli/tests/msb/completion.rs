@@ -58,6 +58,7 @@ fn what_nobody_types_is_not_offered() {
         "__network",
         "__share",
         "__maintain",
+        "__sockets",
         "container",
         "rmi",
     ];

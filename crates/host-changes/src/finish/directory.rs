@@ -1,10 +1,11 @@
 //! Directories of the host: made with what the next run needs, and finished when all is in them.
 
+use std::fs::File;
 use std::io;
 
 use fstree::Metadata;
 use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::fs::{Mode, fstat, fsync, mkdirat};
+use rustix::fs::{Mode, fstat, mkdirat};
 use rustix::io::Errno;
 use tree_archive::set_attributes;
 
@@ -67,16 +68,10 @@ impl<'a> Finisher<'a> {
 
     /// Gives directories their attributes, and makes all attributes and names durable.
     pub(super) fn finish(&self) -> Result<(), ApplyError> {
-        let synced = self.syncing.finish_attributes();
-        synced.map_err(|source| ApplyError::Host {
-            action: "sync the new files in",
-            path: self.directory.path_of(b""),
-            source,
-        })?;
         for path in &self.touched {
             // It may have been removed, and be a file now.
             if let Some(directory) = self.existing(path)? {
-                fsync(&directory).map_err(self.directory.failed("sync", path))?;
+                self.sync(directory, path)?;
             }
         }
         // Of a directory's path the longer ones come later. Permissions are last: a directory may
@@ -93,9 +88,25 @@ impl<'a> Finisher<'a> {
                 self.set_owner(&directory, &metadata, path)?;
                 self.set_mode(&directory, metadata.mode.into(), path)?;
             }
-            fsync(&directory).map_err(self.directory.failed("sync", path))?;
+            self.sync(directory, path)?;
         }
-        Ok(())
+        let synced = self.syncing.finish_attributes();
+        synced.map_err(|source| ApplyError::Host {
+            action: "sync the new files in",
+            path: self.directory.path_of(b""),
+            source,
+        })
+    }
+
+    /// Makes the names and the attributes of a directory durable, unless its filesystem is synced at the end: each sync
+    /// of a directory would make the disk flush its cache once more.
+    fn sync(&self, directory: OwnedFd, path: &[u8]) -> Result<(), ApplyError> {
+        let synced = self.syncing.note_attributes(&File::from(directory));
+        synced.map_err(|source| ApplyError::Host {
+            action: "sync",
+            path: self.directory.path_of(path),
+            source,
+        })
     }
 
     /// Opens a directory for reading. `None` if the host has none there, or if the process that was killed has

@@ -108,6 +108,11 @@ impl<'a> Finisher<'a> {
         self.finish()
     }
 
+    /// Leaves the new files that have no place yet to the record, which has them.
+    pub(crate) fn leave_new_files(&mut self) {
+        self.unfinished.forget_all();
+    }
+
     /// Returns the files that were left because the host changed them.
     pub(crate) fn into_left(self) -> Vec<LeftFile> {
         self.left

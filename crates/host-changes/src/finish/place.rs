@@ -32,14 +32,23 @@ impl Finisher<'_> {
 
     /// Puts a new file in its place.
     pub(super) fn place(&mut self, path: &[u8], place: &Place) -> Result<Ended, ApplyError> {
-        let Some(from) = self.open(&place.waiting.above)? else {
-            return Ok(Ended::Left(None));
-        };
         let Some(to) = self.parent(path)? else {
-            self.remove_waiting(&from, place);
+            if let Some(from) = self.open(&place.waiting.above)? {
+                self.remove_waiting(&from, place);
+            }
             return Ok(Ended::Left(None));
         };
-        let exchange = exchange((&from, &to), path, place);
+        // Mostly it waits beside its place.
+        let from = if place.waiting.above == split(path).0 {
+            None
+        } else {
+            let from = self.open(&place.waiting.above)?;
+            if from.is_none() {
+                return Ok(Ended::Left(None));
+            }
+            from
+        };
+        let exchange = exchange((from.as_ref().unwrap_or(&to), &to), path, place);
         let ended = if self.is_resumed {
             self.resume_place(&exchange, path, place)?
         } else {

@@ -9,6 +9,7 @@ use path_rules::repository;
 use tree_diff::{Change, ChangeKind, Differences, leave_out};
 
 use super::comparison::{Comparison, Wanted};
+use super::finding::Finding;
 use super::gate::{Gate, Refused};
 use super::host_directory::{Found, HostDirectory, split};
 use super::host_file::HostState;
@@ -41,6 +42,7 @@ struct Planner<'a, S> {
     old: &'a S,
     new: &'a S,
     directory: &'a HostDirectory,
+    finding: Finding<'a>,
     comparison: Comparison<'a, S>,
     /// True if changes of texts are merged with those of the host.
     merges: bool,
@@ -96,6 +98,7 @@ impl Plan {
             old,
             new,
             directory,
+            finding: Finding::new(directory),
             comparison: Comparison {
                 old,
                 new,
@@ -241,7 +244,7 @@ impl<S: HostSource> Planner<'_, S> {
             Some(id) => {
                 let host = match above {
                     Some(Above::NewDirectory) => Found::Missing,
-                    _ => self.directory.find(path)?,
+                    _ => self.finding.find(path)?,
                 };
                 match &self.new.tree().inode(id).kind {
                     FileKind::Socket => {
@@ -271,7 +274,7 @@ impl<S: HostSource> Planner<'_, S> {
         let Some(old) = change.old.filter(|&old| !is_socket(old)) else {
             return Ok(());
         };
-        let host = match self.directory.find(path)? {
+        let host = match self.finding.find(path)? {
             Found::Missing => return Ok(()),
             // The directory was removed or replaced, and the host has that change already.
             Found::Blocked(_) if change.is_implied => return Ok(()),

@@ -175,6 +175,11 @@ impl RecordFile {
         Self { path: Some(path) }
     }
 
+    /// Keeps the record, from which another process does the rest. Returns its path.
+    pub(crate) fn keep(mut self) -> PathBuf {
+        self.path.take().unwrap_or_default()
+    }
+
     /// Removes the record durably.
     pub(crate) fn remove(mut self) -> Result<(), ApplyError> {
         let Some(path) = self.path.take() else {

@@ -49,7 +49,7 @@ fn forms(directory: &Path) -> Forms {
 }
 
 /// Returns the paths of unfinished files below a directory.
-fn unfinished(directory: &Path) -> Vec<PathBuf> {
+pub(super) fn unfinished(directory: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut due = vec![directory.to_owned()];
     while let Some(path) = due.pop() {
@@ -179,20 +179,20 @@ fn an_apply_that_is_killed_before_any_step_is_finished_by_its_record() {
 }
 
 /// The changes of two files, a new one and a removal.
-fn small() -> ((InMemory, InMemory), Vec<Change>) {
+pub(super) fn small() -> ((InMemory, InMemory), Vec<Change>) {
     let old = InMemory(tree(&[("a", "1"), ("b", "1"), ("gone", "1")]));
     let new = InMemory(tree(&[("a", "2"), ("b", "2"), ("d/new", "2")]));
     let changes = compare(&old, &new, &Unrelated, &Scope::everything()).expect("compared");
     ((old, new), changes)
 }
 
-fn small_host() -> tempfile::TempDir {
+pub(super) fn small_host() -> tempfile::TempDir {
     let host = temporary();
     write_tree(&[("a", "1"), ("b", "1"), ("gone", "1")], host.path());
     host
 }
 
-fn texts(files: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(super) fn texts(files: &[(&str, &str)]) -> Vec<(String, String)> {
     let files = files.iter();
     files
         .map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))

@@ -1,4 +1,5 @@
 mod pending;
+mod prepared;
 mod written;
 
 use std::collections::{HashMap, HashSet};
@@ -10,6 +11,7 @@ use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::comparison::Comparison;
+use super::finding::Finding;
 use super::host_directory::{Found, HostDirectory, split};
 use super::host_file::{HostFile, HostState};
 use super::path::relative;
@@ -18,7 +20,7 @@ use super::syncing::Syncing;
 use super::unfinished::{Failure, NewFile, Unfinished, UnfinishedFiles};
 use super::{ApplyError, HostAction, HostSource, Step};
 #[cfg(test)]
-pub(super) use written::Prepared;
+pub(super) use prepared::Prepared;
 pub(super) use written::{Written, run_all};
 
 struct Writer<'a, S> {
@@ -34,8 +36,30 @@ struct Writer<'a, S> {
     links: HashMap<Vec<u8>, LinkedFile>,
     /// The filesystems whose new files are synced together.
     syncing: Syncing,
+    /// The directory of the last new file: that of the next one is mostly the same.
+    nearest: Option<Nearest>,
     /// The new files that have no place yet.
     unfinished: UnfinishedFiles<'a>,
+}
+
+/// The open directory in which the new files of a directory wait for their places.
+struct Nearest {
+    /// Path of the directory that they are to be in.
+    above: Vec<u8>,
+    /// Length of the path of the open one, which is the same or the nearest above it, in bytes.
+    length: usize,
+    open: OwnedFd,
+}
+
+impl Nearest {
+    fn open(directory: &HostDirectory, above: &[u8]) -> Result<Self, ApplyError> {
+        let (open, nearest) = directory.open_nearest(above)?;
+        Ok(Self {
+            above: above.to_vec(),
+            length: nearest.len(),
+            open,
+        })
+    }
 }
 
 /// The files of a plan that steps may make another name of.
@@ -81,18 +105,23 @@ impl<S: HostSource> Writer<'_, S> {
             return Ok(());
         }
         let above = split(&step.path).0;
-        let (parent, nearest) = self.directory.open_nearest(above)?;
-        if nearest == above {
-            self.check_file(&parent, step)?;
+        let nearest = match self.nearest.take() {
+            Some(nearest) if nearest.above == above => nearest,
+            _ => Nearest::open(self.directory, above)?,
+        };
+        if nearest.length == above.len() {
+            self.check_file(&nearest.open, step)?;
         }
         let source = NewFile {
             side: self.side,
             inode: self.side.tree().inode(id),
             text: step.text.as_deref(),
         };
-        let made = Unfinished::make(&parent, &source, &mut self.syncing);
+        let made = Unfinished::make(&nearest.open, &source, &mut self.syncing);
         let made = made.map_err(|failure| self.failed(step, failure))?;
-        self.unfinished.add(&step.path, nearest, made);
+        let waits_in = above.get(..nearest.length).unwrap_or_default();
+        self.unfinished.add(&step.path, waits_in, made);
+        self.nearest = Some(nearest);
         Ok(())
     }
 
@@ -176,14 +205,14 @@ impl<S: HostSource> Writer<'_, S> {
 
     /// Checks that the host's file of a step is as it was when the step was planned. Directories are not
     /// compared: new files under other names are in them.
-    fn check_unchanged(&self, step: &Step) -> Result<(), ApplyError> {
+    fn check_unchanged(&self, step: &Step, finding: &mut Finding<'_>) -> Result<(), ApplyError> {
         let is_directory = |id| self.side.tree().directory(id).is_some();
         let is_attributes = step.action == HostAction::ChangeAttributes;
         if is_attributes && step.new.is_some_and(is_directory) {
             return Ok(());
         }
         let is_added = step.action == HostAction::Add;
-        match (self.directory.find(&step.path)?, step.host) {
+        match (finding.find(&step.path)?, step.host) {
             (Found::Present(host), Some(planned)) if host.state() != planned => {
                 Err(self.changed(&step.path))
             }

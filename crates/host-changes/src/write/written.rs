@@ -3,14 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 
+use super::prepared::Prepared;
 use super::{Linkable, Writer};
 use crate::comparison::Comparison;
+#[cfg(test)]
 use crate::error::LeftFile;
-use crate::finish::Finisher;
+use crate::finding::Finding;
 use crate::host_directory::HostDirectory;
 use crate::path::trimmed;
 use crate::plan::Plan;
-use crate::record::{ApplyRecords, Record, RecordFile};
+use crate::record::{ApplyRecords, Record};
 use crate::syncing::Syncing;
 use crate::unfinished::UnfinishedFiles;
 use crate::{ApplyError, ApplyOptions, HostSource};
@@ -34,17 +36,23 @@ pub(crate) fn run_all<'a, S: HostSource + 'a>(
     for (index, one) in prepared.iter_mut().enumerate() {
         one.record().map_err(|error| (index, error))?;
     }
-    let (mut files, mut first) = (Vec::new(), None);
+    let (mut files, mut first, mut failed) = (Vec::new(), None, None);
     for (index, one) in prepared.into_iter().enumerate() {
-        let left = one.finish().map_err(|error| (index, error))?;
-        if !left.is_empty() {
-            first = first.or(Some(index));
+        match one.finish() {
+            Ok(left) => {
+                if !left.is_empty() {
+                    first = first.or(Some(index));
+                }
+                files.extend(left);
+            }
+            // The other directories get their changes, as they do if the process is killed.
+            Err(error) => failed = failed.or(Some((index, error))),
         }
-        files.extend(left);
     }
-    match first {
-        Some(index) => Err((index, ApplyError::Left { files })),
-        None => Ok(()),
+    match (failed, first) {
+        (Some(failed), _) => Err(failed),
+        (None, Some(index)) => Err((index, ApplyError::Left { files })),
+        (None, None) => Ok(()),
     }
 }
 
@@ -54,17 +62,6 @@ pub(crate) struct Written<'a, S> {
     writer: Writer<'a, S>,
     plan: &'a Plan,
     records: Option<ApplyRecords>,
-}
-
-/// The steps of a plan whose new files are written.
-pub(crate) struct Prepared<'a> {
-    directory: &'a HostDirectory,
-    record: Record,
-    records: Option<ApplyRecords>,
-    /// The record's file, once it is written. It is removed before the new files are.
-    file: Option<RecordFile>,
-    unfinished: UnfinishedFiles<'a>,
-    syncing: Syncing,
 }
 
 impl<'a, S: HostSource> Written<'a, S> {
@@ -89,6 +86,7 @@ impl<'a, S: HostSource> Written<'a, S> {
             compared: HashMap::new(),
             links: HashMap::new(),
             syncing: Syncing::of(plan.steps.len()),
+            nearest: None,
             unfinished: UnfinishedFiles::new(directory),
         };
         for step in plan.steps.iter().filter(|step| step.hard_link.is_none()) {
@@ -124,8 +122,9 @@ impl<'a, S: HostSource> Written<'a, S> {
 
     /// Checks that the files of the host are as they were when the steps were planned.
     pub(crate) fn check_unchanged(&self) -> Result<(), ApplyError> {
+        let mut finding = Finding::new(self.writer.directory);
         for step in &self.plan.steps {
-            self.writer.check_unchanged(step)?;
+            self.writer.check_unchanged(step, &mut finding)?;
         }
         Ok(())
     }
@@ -155,68 +154,5 @@ impl<'a, S: HostSource> Written<'a, S> {
     #[cfg(test)]
     pub(crate) fn finish(self) -> Result<Vec<LeftFile>, ApplyError> {
         self.prepare()?.finish()
-    }
-}
-
-impl<'a> Prepared<'a> {
-    /// Writes the record of the steps. From then on the next command does them if this process is killed.
-    pub(crate) fn record(&mut self) -> Result<(), ApplyError> {
-        if let Some(records) = &self.records
-            && !self.record.steps.is_empty()
-        {
-            self.file = records.write(&self.record)?;
-        }
-        Ok(())
-    }
-
-    /// Does the steps. Returns the files that were left because the host changed them.
-    pub(crate) fn finish(self) -> Result<Vec<LeftFile>, ApplyError> {
-        let Self {
-            directory,
-            record,
-            file,
-            unfinished,
-            syncing,
-            ..
-        } = self;
-        let mut steps = Finisher::new(directory, &record, unfinished, syncing);
-        match steps.run() {
-            Ok(()) => {
-                if let Some(file) = file {
-                    file.remove()?;
-                }
-                Ok(steps.into_left())
-            }
-            Err(error) => {
-                // Before the new files, which it names.
-                drop(file);
-                Err(error)
-            }
-        }
-    }
-
-    /// Does the first `count` steps, and leaves the rest as a process does that is killed.
-    #[cfg(test)]
-    pub(crate) fn kill_after(self, count: usize) -> Result<(), ApplyError> {
-        let Self {
-            directory,
-            record,
-            file,
-            unfinished,
-            syncing,
-            ..
-        } = self;
-        let mut steps = Finisher::new(directory, &record, unfinished, syncing);
-        for step in record.steps.iter().take(count) {
-            steps.step(step)?;
-        }
-        std::mem::forget((file, steps));
-        Ok(())
-    }
-
-    /// Returns the number of steps.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.record.steps.len()
     }
 }

@@ -5,14 +5,17 @@ use oci_image::{Descriptor, Digest};
 use oci_registry::{
     BlobBytes, BlobState, RegistryError, RepositoryBlob, UploadProgress, UploadSession,
 };
+use serde::{Deserialize, Serialize};
 
 use super::spooled::Spooled;
 use super::stoppable::Stoppable;
 use super::{PushError, PushEvent, PushProgress, Work, mount_source};
 use crate::blob::{Blob, CompressError, compress};
 
-/// The way of a layer to its destination.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The way of a layer to a registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum LayerRoute {
     /// It was there.
     Present,
@@ -20,7 +23,7 @@ pub enum LayerRoute {
     Mounted,
     /// It was streamed from the registry that it was pulled from.
     Streamed,
-    /// It was made anew from the store.
+    /// It was made anew from the store, compressed again.
     Rebuilt,
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::fd::IntoRawFd as _;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -51,7 +53,7 @@ struct TestEnv {
     kept: PathBuf,
     other: PathBuf,
     socket: PathBuf,
-    _listener: std::os::unix::net::UnixListener,
+    _listener: UnixListener,
 }
 
 impl TestEnv {
@@ -70,7 +72,7 @@ impl TestEnv {
             written: file("written"),
             other: file("other"),
             kept,
-            _listener: std::os::unix::net::UnixListener::bind(&socket).unwrap(),
+            _listener: UnixListener::bind(&socket).unwrap(),
             socket,
             directory,
         }
@@ -170,6 +172,32 @@ fn network() {
         let made = socket(family, SocketType::RAW, None);
         assert_eq!(made.unwrap_err(), rustix::io::Errno::PERM, "{family:?}");
     }
+}
+
+/// The process of forwarded sockets connects to those in the directories of its jail, and can do nothing else that is
+/// forbidden to others.
+#[test]
+#[ignore = "confines its process"]
+fn sockets() {
+    let bench = TestEnv::new();
+    // The kernel looks for the socket before it looks at the jail, so there is one.
+    let name = SocketAddr::from_abstract_name("msb-probe").unwrap();
+    let _abstract = UnixListener::bind_addr(&name).unwrap();
+    let jail = Jail::new(Calls::Sockets).with(&bench.directory, Access::Connect);
+    jail.put_on(Strictness::Required).unwrap();
+    let mut refused = forbidden(&bench);
+    refused.retain(|target| !matches!(target, Target::ConnectUnix(_)));
+    all_refused(refused);
+    all_refused(vec![
+        Target::Read(bench.read.clone()),
+        Target::ReachTcp,
+        Target::Spawn("/bin/true".into()),
+        Target::Thread,
+    ]);
+    all_done(vec![Target::ConnectUnix(bench.socket.clone())]);
+    assert!(fs::canonicalize(&bench.socket).is_ok());
+    let listening = UnixListener::bind(bench.directory.join("new"));
+    assert!(listening.is_err());
 }
 
 /// The process that serves a host directory can change files there, and nothing elsewhere. Only the

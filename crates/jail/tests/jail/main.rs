@@ -48,6 +48,11 @@ fn a_network_has_its_connections_and_nothing_else() {
 }
 
 #[test]
+fn a_process_of_sockets_has_its_connections_and_nothing_else() {
+    passes("sockets");
+}
+
+#[test]
 fn a_vmm_has_its_files_and_nothing_else() {
     passes("vmm");
 }

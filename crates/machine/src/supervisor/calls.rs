@@ -6,12 +6,12 @@ use std::time::Duration;
 use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::supervisor_server::Supervisor as SupervisorCalls;
 use msb_agent_protocol::v1::{
-    AnswerQuestionReply, AnswerQuestionRequest, ChangeRuleReply, ChangeRuleRequest, CutDiskReply,
-    CutDiskRequest, DiskErrorsReply, DiskErrorsRequest, Exec, ExecEvent, ExecInput, HelloReply,
-    HelloRequest, OwnEvent, OwnInput, Owned, PauseReply, PauseRequest, ReplaceMergedReply,
-    ReplaceMergedRequest, RollBackInput, ShutdownReply, ShutdownRequest, SignalJobRequest,
-    SignalReply, StartJobReply, UnpauseReply, UnpauseRequest, WatchQuestionsRequest, own_event,
-    own_input, roll_back_input,
+    AnswerQuestionReply, AnswerQuestionRequest, ChangeNetworkReply, ChangeNetworkRequest,
+    ChangeRuleReply, ChangeRuleRequest, CutDiskReply, CutDiskRequest, DiskErrorsReply,
+    DiskErrorsRequest, Exec, ExecEvent, ExecInput, HelloReply, HelloRequest, OwnEvent, OwnInput,
+    Owned, PauseReply, PauseRequest, ReplaceMergedReply, ReplaceMergedRequest, RollBackInput,
+    ShutdownReply, ShutdownRequest, SignalJobRequest, SignalReply, StartJobReply, UnpauseReply,
+    UnpauseRequest, WatchQuestionsRequest, own_event, own_input, roll_back_input,
 };
 use msb_agent_protocol::{Passage, Proxy, Request, Response, Status, Streaming, async_trait};
 use tokio::sync::mpsc;
@@ -237,6 +237,14 @@ impl SupervisorCalls for Supervisor {
     ) -> Result<Response<ChangeRuleReply>, Status> {
         self.shares.change_rule(request.into_inner()).await?;
         Ok(Response::new(ChangeRuleReply {}))
+    }
+
+    async fn change_network(
+        &self,
+        request: Request<ChangeNetworkRequest>,
+    ) -> Result<Response<ChangeNetworkReply>, Status> {
+        self.network.change_rules(&request.into_inner()).await?;
+        Ok(Response::new(ChangeNetworkReply {}))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use msb_agent_protocol::v1::{MakeDirectoryRequest, PutArchive};
+use msb_agent_protocol::v1::PutArchive;
 use msb_agent_protocol::{Bytes, Client, ClientError};
 use msb_guest_trust::GivenFile;
 use tokio::sync::mpsc;
@@ -46,17 +46,12 @@ impl GivenFiles {
     }
 }
 
-/// Writes one file, and makes the directories above it that the guest lacks.
+/// Writes one file, and makes the directories above it that the guest lacks. A user of the guest may own some of them: links
+/// that it has put there are not followed.
 async fn put(mut agent: Client, file: &GivenFile) -> io::Result<()> {
     let failed = |error: ClientError| io::Error::other(error.to_string());
     let mut archive = Bytes::from(file.archive()?);
     let directory = Bytes::copy_from_slice(file.directory().as_bytes());
-    let above = MakeDirectoryRequest {
-        path: directory.clone(),
-        parents: true,
-        mode: None,
-    };
-    agent.make_directory(above).await.map_err(failed)?;
     let (chunks, pending) = mpsc::channel(archive.len().div_ceil(CHUNK_BYTES).max(1));
     while !archive.is_empty() {
         let chunk = archive.split_to(archive.len().min(CHUNK_BYTES));
@@ -67,6 +62,7 @@ async fn put(mut agent: Client, file: &GivenFile) -> io::Result<()> {
     let start = PutArchive {
         directory,
         keep_owner: true,
+        trusted_way: true,
     };
     let put = agent.put_archive(start, pending).await;
     put.map(drop).map_err(failed)

@@ -15,11 +15,13 @@ mod jobs;
 mod lifetime;
 mod main_command;
 mod merged;
+mod network_link;
 mod owners;
 mod pause;
 mod questions;
 mod rollback;
 mod share_links;
+mod sockets;
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -42,6 +44,7 @@ use msb_agent_protocol::{Client, serve_kept};
 use msb_guest_trust::GivenFile;
 use msb_machine_records::EndReason;
 use msb_runtime::{SandboxPaths, StopSignal, SupervisorConfig};
+use network_link::NetworkLink;
 use owners::{Owner, Owners, StartingClient};
 use pause::Pause;
 use rollback::Rollbacks;
@@ -53,6 +56,7 @@ use tokio::time::sleep;
 use crate::disk_cut::DiskOrders;
 use crate::log::log_line;
 use crate::share_process::ShareConnection;
+use crate::sockets_process::SocketsProcess;
 
 /// The pause after a client could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -67,6 +71,10 @@ pub(crate) struct Watched {
     pub(crate) cuts: Option<DiskOrders>,
     /// The connections with the processes of shares that have rules.
     pub(crate) shares: Vec<ShareConnection>,
+    /// The connection with the network's process; `None` if the machine has no network.
+    pub(crate) network: Option<std::os::unix::net::UnixStream>,
+    /// The process of forwarded sockets; `None` if there are none.
+    pub(crate) sockets: Option<SocketsProcess>,
     /// The files that the guest is given before the main command runs.
     pub(crate) given: Vec<GivenFile>,
 }
@@ -74,8 +82,8 @@ pub(crate) struct Watched {
 /// Serves clients until the process ends.
 ///
 /// # Errors
-/// An agent that does not answer or cannot write the files that its guest is given, a connection with a share that
-/// cannot be used, or an output log that cannot be created.
+/// An agent that does not answer or cannot write the files that its guest is given, a connection with a share or the
+/// network that cannot be used, sockets that cannot be forwarded, or an output log that cannot be created.
 pub(crate) async fn keep(
     listener: UnixListener,
     port: UnixStream,
@@ -85,6 +93,7 @@ pub(crate) async fn keep(
 ) -> io::Result<Infallible> {
     let questions = Questions::new(&files.asks());
     let shares = ShareLinks::open(watched.shares, &questions)?;
+    let network = NetworkLink::open(watched.network, &questions)?;
     let owners = Owners::default();
     let starting_client = match config.owner {
         Some(awaited) => {
@@ -114,6 +123,7 @@ pub(crate) async fn keep(
         pause: Pause::new(files.paused()),
         questions,
         shares,
+        network,
         rollbacks: Rollbacks::new(),
         given: GivenFiles::new(watched.given),
         exit: files.exit(),
@@ -135,6 +145,9 @@ pub(crate) async fn keep(
     supervisor.clock.before_call().await;
     tokio::spawn(supervisor.clock.clone().follow());
     supervisor.given.write(&supervisor.agent).await?;
+    if let Some(sockets) = watched.sockets {
+        supervisor.serve_sockets(sockets).await?;
+    }
     lifetime::begin(&supervisor, &files, config).await?;
     if let Some(client) = starting_client {
         supervisor.serve(client.stream, Some(client.owner));
@@ -174,6 +187,7 @@ pub(super) struct Supervisor {
     clock: Clock,
     questions: Questions,
     shares: ShareLinks,
+    network: NetworkLink,
     rollbacks: Rollbacks,
     given: GivenFiles,
     is_ending: Arc<AtomicBool>,

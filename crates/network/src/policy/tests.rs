@@ -1,3 +1,4 @@
+mod changed_rules;
 mod ended_tls;
 mod special_addresses;
 

@@ -8,6 +8,7 @@ use hickory_proto::op::ResponseCode;
 use hickory_proto::rr::RecordType;
 
 use crate::Protocol;
+use crate::log_detail::NetworkLogDetail;
 use crate::log_record::{NetworkEvent, NetworkRecord, NetworkReport, NetworkTotals};
 use crate::refusals::Refusals;
 use crate::resolved::Resolved;
@@ -28,6 +29,7 @@ const LINE_MAX_BYTES: usize = 4096;
 #[derive(Debug)]
 pub(super) struct State {
     pipe: File,
+    detail: NetworkLogDetail,
     pub(super) flows: Window,
     pub(super) others: Window,
     tls: Window,
@@ -50,9 +52,10 @@ pub(super) enum Key {
 
 impl State {
     /// Returns the state of a network that has done nothing yet.
-    pub(super) fn new(pipe: File, now: Instant) -> Self {
+    pub(super) fn new(pipe: File, detail: NetworkLogDetail, now: Instant) -> Self {
         Self {
             pipe,
+            detail,
             flows: Window::new(FLOW_RECORDS_MAX, now),
             others: Window::new(OTHER_RECORDS_MAX, now),
             tls: Window::new(TLS_RECORDS_MAX, now),
@@ -80,8 +83,21 @@ impl State {
         self.add(event, 1);
     }
 
-    /// Adds an event of a flow. Returns false if it is lost.
+    /// Returns true if a refusal or a query may be added. One of too many is lost.
+    pub(super) fn admits_other(&mut self) -> bool {
+        if self.detail == NetworkLogDetail::Off {
+            return false;
+        }
+        let admits = self.others.admits(Instant::now());
+        self.totals.lost_records += u64::from(!admits);
+        admits
+    }
+
+    /// Adds an event of a flow. Returns false if it is lost; one that the log does not have is not.
     pub(super) fn add_of_flow(&mut self, event: NetworkEvent) -> bool {
+        if self.detail == NetworkLogDetail::Off {
+            return true;
+        }
         if self.flows.admits(Instant::now()) {
             return self.add(event, 1);
         }
@@ -91,6 +107,9 @@ impl State {
 
     /// Adds an event of a flow's TLS.
     pub(super) fn add_tls(&mut self, tls: NetworkTls) {
+        if !self.detail.has_tls(&tls.event) {
+            return;
+        }
         let window = if is_alarm(&tls.event) {
             &mut self.alarms
         } else {

@@ -7,8 +7,12 @@ use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 use super::*;
-use crate::Settings;
+use crate::asks::Asks;
+use crate::hellos::Hellos;
+use crate::policy::Policy;
 use crate::resolvers::Resolvers;
+use crate::route::Routes;
+use crate::{NetworkLogDetail, Settings};
 
 fn question() -> Vec<u8> {
     let mut question = Message::query();
@@ -19,12 +23,19 @@ fn question() -> Vec<u8> {
 
 #[tokio::test]
 async fn answers_that_nobody_reads_do_not_gather() {
-    let policy = Arc::new(Policy::new(&Settings::default()));
-    let recorder = Recorder::new(File::options().write(true).open("/dev/null").unwrap());
+    let settings = Settings::default();
+    let gate = Gate::new(Policy::new(&settings), Asks::new(None));
+    let ways = Ways {
+        edge: None,
+        hellos: Hellos::new(&settings),
+        routes: Routes::default(),
+    };
+    let null = File::options().write(true).open("/dev/null").unwrap();
+    let recorder = Recorder::new(null, NetworkLogDetail::Http);
     let resolvers = Resolvers::new(Vec::new());
-    let names = NameService::new(Arc::clone(&policy), resolvers, recorder.clone());
+    let names = NameService::new(gate.clone(), resolvers, recorder.clone());
     let (to_guest, mut frames) = mpsc::channel(1);
-    let mut switch = Switch::new(policy, Arc::new(names), None, to_guest, recorder);
+    let mut switch = Switch::new(gate, Arc::new(names), ways, to_guest, recorder);
     let key = FlowKey {
         guest_port: 5300,
         remote: SocketAddrV4::new(GATEWAY_ADDRESS, DNS_PORT),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use msb_network::{EdgeParts, GATEWAY_ADDRESS, Settings};
+use msb_network::{EdgeParts, GATEWAY_ADDRESS, Settings, UpstreamProxy};
 use msb_secrets::{HttpsDestination, Secret};
 use msb_tls_edge::{Authority, Edge, Roots};
 use rcgen::{CertifiedKey, KeyPair};
@@ -58,6 +58,16 @@ impl Ended {
 
     /// Does the same with a host that answers in another way than with `ok`.
     pub(crate) fn answering(path_of_requests: Option<&str>, answer: Answer) -> Self {
+        Self::at(GATEWAY_ADDRESS, None, path_of_requests, answer)
+    }
+
+    /// Does the same with a host at another address, which a proxy leads to.
+    pub(crate) fn at(
+        address: Ipv4Addr,
+        upstream_proxy: Option<UpstreamProxy>,
+        path_of_requests: Option<&str>,
+        answer: Answer,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let destination = |path: &str| -> HttpsDestination {
@@ -70,9 +80,10 @@ impl Ended {
             allow: vec![format!("127.0.0.1:{port}").parse().unwrap()],
             secrets: vec![secret],
             requests: path_of_requests.into_iter().map(destination).collect(),
+            upstream_proxy,
             ..Settings::default()
         };
-        let questions = resolver_to(GATEWAY_ADDRESS, &mut settings);
+        let questions = resolver_to(address, &mut settings);
         let server = rcgen::generate_simple_self_signed([HOST.to_owned()]).unwrap();
         let authority = Authority::create(&[HOST.parse().unwrap()]).unwrap();
         let trusted = authority.certificate_pem().to_owned();
@@ -85,7 +96,7 @@ impl Ended {
         };
         Self {
             host: Host::with_edge(settings, Some(parts)),
-            at: SocketAddrV4::new(GATEWAY_ADDRESS, port),
+            at: SocketAddrV4::new(address, port),
             placeholder,
             control,
             questions,
@@ -137,7 +148,7 @@ fn serve(
 }
 
 /// Answers one request with `ok`.
-fn answer(mut stream: HostStream) -> Option<String> {
+pub(crate) fn answer(mut stream: HostStream) -> Option<String> {
     let head = read_head(&mut stream)?;
     let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok";
     stream.write_all(answer).unwrap();

@@ -39,8 +39,19 @@ impl Host {
 
     /// Starts a network with what its settings need to end TLS.
     pub(crate) fn with_edge(settings: Settings, edge: Option<EdgeParts>) -> Self {
+        Self::of(Network::bind(&settings, edge).unwrap())
+    }
+
+    /// Starts a network with a supervisor. Returns the supervisor's end of their connection, too.
+    pub(crate) fn supervised(settings: Settings) -> (Self, UnixStream) {
+        let (supervisor, process) = UnixStream::pair().unwrap();
+        supervisor.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let network = Network::bind(&settings, None).unwrap();
+        (Self::of(network.with_supervisor(process)), supervisor)
+    }
+
+    fn of(network: Network) -> Self {
         let (mut guest_end, network_end) = UnixStream::pair().unwrap();
-        let network = Network::bind(&settings, edge).unwrap();
         let published = network.published();
         let (reader, writer) = std::io::pipe().unwrap();
         let writer = File::from(OwnedFd::from(writer));

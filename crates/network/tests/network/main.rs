@@ -12,5 +12,8 @@ mod log;
 mod log_of_names;
 mod names;
 mod packets;
+mod proxied;
+mod proxies;
 mod reported;
+mod rules;
 mod streams;

@@ -14,6 +14,7 @@ pub use privacy::HomeError;
 /// | `staged/` | images of staged directories, by their keys |
 /// | `volumes/` | one directory a named volume: its description and disk |
 /// | `sandboxes/` | one directory a sandbox: its description, upper disk, socket and logs |
+/// | `ssh/` | the key of the SSH server, and what its clients read |
 #[derive(Debug, Clone)]
 pub struct Home {
     root: PathBuf,

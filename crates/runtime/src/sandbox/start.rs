@@ -14,7 +14,8 @@ use msb_agent_protocol::Client;
 use msb_agent_protocol::v1::HelloReply;
 use msb_jail::Strictness;
 use msb_machine_records::{Timeline, untrusted_file};
-use msb_network::{Settings, check_published};
+use msb_network::{PROXY_VARIABLES, Settings, check_published};
+use msb_sandbox_model::AGENT_VARIABLE;
 use rustix::fs::{FallocateFlags, fallocate};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -262,7 +263,7 @@ impl Sandbox {
     }
 
     /// Starts the VMM process with an empty environment, but for the names of the host's certificate authorities
-    /// if the sandbox's network verifies certificates.
+    /// if the sandbox's network verifies certificates, of its proxy, and that of a forwarded SSH agent.
     /// The listener is its standard input and the lock its standard output, so that both live
     /// exactly as long as the machine's processes.
     fn spawn(&self, lock: Lock, listener: UnixListener, command: &VmmCommand) -> io::Result<Child> {
@@ -272,7 +273,8 @@ impl Sandbox {
         Command::new(&command.program)
             .args(&command.arguments)
             .env_clear()
-            .envs(self.roots())
+            .envs(self.variables())
+            .envs(self.ssh_agent())
             .arg(&self.files.directory)
             .stdin(Stdio::from(OwnedFd::from(listener)))
             .stdout(Stdio::from(lock.0.into_parts().0))
@@ -281,12 +283,22 @@ impl Sandbox {
             .spawn()
     }
 
-    /// Returns the variables that name the host's certificate authorities, if the network verifies certificates.
-    fn roots(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+    /// Returns the variables that name the host's certificate authorities, if the network verifies certificates, and its
+    /// proxy, if the network uses that.
+    fn variables(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let network = self.spec.network.as_ref();
         let verifies = network.is_some_and(Settings::ends_tls);
-        let names = ROOTS.into_iter().filter(move |_| verifies);
+        let is_proxied = network.is_some_and(Settings::reads_proxy);
+        let proxies = PROXY_VARIABLES.into_iter().filter(move |_| is_proxied);
+        let names = ROOTS.into_iter().filter(move |_| verifies).chain(proxies);
         names.filter_map(|name| Some((name, std::env::var_os(name)?)))
+    }
+
+    /// Returns the variable that names the host's SSH agent, if it is forwarded.
+    fn ssh_agent(&self) -> Option<(&'static str, OsString)> {
+        let path = std::env::var_os(AGENT_VARIABLE)?;
+        let is_forwarded = self.spec.guest.forward_agent;
+        is_forwarded.then_some((AGENT_VARIABLE, path))
     }
 
     /// Waits for the agent's first answer, the end of the process, or the timeout.

@@ -83,6 +83,7 @@ async fn put(files: &SandboxFiles, copied: Copied) -> Result<(), AllowError> {
     let start = PutArchive {
         directory: Bytes::from_static(b"/"),
         keep_owner: true,
+        trusted_way: false,
     };
     let put = files.put_archive(start, chunks).await;
     let packed = packing.await.map_err(|_| FilesError::BrokenOff)?;

@@ -10,6 +10,7 @@ use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, ChunkReader, ChunkWriter, Clien
 use msb_patches::CopyPathError;
 use msb_patches::copy_path::{CopyPath, Destination, Landing, Source};
 use msb_patches::local::{self, LINKS_MAX, Packed, host_path};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tree_archive::{ArchiveWriter, EntryRef, PackError, PackOptions, UnpackOptions, pack, unpack};
 
@@ -18,11 +19,13 @@ use super::{ByteStream, CopyError, FilesError, SandboxFiles};
 /// Chunks in the channel between this host's files and the sandbox.
 const PENDING_CHUNKS: usize = 4;
 
-/// The options of a copy.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The options of a copy between host and sandbox.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
 pub struct CopyOptions {
-    /// True if files keep their numeric owners. Otherwise they belong to the caller, or to root in
-    /// the sandbox.
+    /// True if files keep their numeric owners. Otherwise they belong to the user of this process,
+    /// or to root in the sandbox.
     pub keep_owner: bool,
     /// True if a source that is a symlink is replaced by its target.
     pub follow_link: bool,
@@ -30,12 +33,13 @@ pub struct CopyOptions {
     pub one_file_system: bool,
 }
 
-/// The result of a copy, in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// The result of a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Copied {
-    /// Files, directories and links that were copied.
+    /// Number of files, directories and links that were copied.
     pub entries: u64,
-    /// Device nodes of the sandbox that were left out.
+    /// Number of device nodes of the sandbox that were left out.
     pub devices_left_out: u64,
 }
 
@@ -59,6 +63,7 @@ pub async fn copy_in(
     let start = PutArchive {
         directory: landing.directory.into(),
         keep_owner: options.keep_owner,
+        trusted_way: false,
     };
     let (sender, chunks) = mpsc::channel(PENDING_CHUNKS);
     let name = landing.name.unwrap_or_else(|| b".".to_vec());
@@ -111,6 +116,7 @@ pub async fn put_tar(
     let start = PutArchive {
         directory: Bytes::copy_from_slice(destination.path.as_bytes()),
         keep_owner: options.keep_owner,
+        trusted_way: false,
     };
     let put = files.put_archive(start, chunks).await;
     let entries = put.map_err(|error| files.failed(error))?.entries;

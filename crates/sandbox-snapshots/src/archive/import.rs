@@ -7,7 +7,7 @@ use rustix::fs::statvfs;
 use snapshot_file::{ArchiveReader, DiskSize};
 
 use super::super::record::Records;
-use super::super::{Consistency, Snapshot, cut_disk};
+use super::super::{Snapshot, SnapshotConsistency, cut_disk};
 use super::left_out::LeftOut;
 use super::record::Archived;
 use super::sparse_file::SparseFile;
@@ -146,7 +146,7 @@ impl<R: BufRead> SnapshotImport<R> {
         let _keeping = pool.keep_generations()?;
         let state = cut_disk(&pool)?;
         let archived = self.archived.snapshot;
-        let consistency = Consistency::of(&pool, &state, archived.consistency);
+        let consistency = SnapshotConsistency::of(&pool, &state, archived.consistency);
         let snapshot = Snapshot {
             name: archived.name,
             number: 1,

@@ -6,6 +6,7 @@ use msb_guest_trust::{TrustFiles, without_placeholders};
 use msb_network::Settings;
 use msb_patches::Patches;
 use msb_runtime::{CreateOptions, Mount, Resources, Source, Spec, VOLUME_BYTES};
+use msb_sandbox_model::GuestSettings;
 
 use super::left_out::LeftOut;
 use super::staged;
@@ -24,6 +25,9 @@ pub(super) fn imported(
     let mut process = spec.process;
     if let Some(network) = &spec.network {
         without_placeholders(&mut process.env, &network.secrets);
+    }
+    if let Some(variable) = spec.guest.agent_variable() {
+        process.env.retain(|setting| *setting != variable);
     }
     let mut mounts = spec.mounts;
     mounts.retain(|mount| {
@@ -59,7 +63,7 @@ pub(super) fn imported(
         restart: spec.restart,
         lifetime: spec.lifetime,
         network: spec.network.map(|network| closed(network, &mut left_out)),
-        guest: spec.guest.for_copy(&name),
+        guest: without_sockets(spec.guest.for_copy(&name), &mut left_out),
         stopping: spec.stopping,
         ready_for_snapshots: true,
         snapshot_commands: spec.snapshot_commands,
@@ -99,6 +103,17 @@ fn bound(mount: &mut Mount, left_out: &mut Vec<LeftOut>) {
     }
 }
 
+/// Returns the settings of a guest without sockets of the host.
+fn without_sockets(mut guest: GuestSettings, left_out: &mut Vec<LeftOut>) -> GuestSettings {
+    for socket in std::mem::take(&mut guest.sockets) {
+        left_out.push(LeftOut::option(format!("the forwarded socket {socket}")));
+    }
+    if std::mem::take(&mut guest.forward_agent) {
+        left_out.push(LeftOut::option("the forwarded SSH agent".to_owned()));
+    }
+    guest
+}
+
 /// Returns network settings that allow no more than they would without a rule.
 fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
     for publish in &network.publish {
@@ -114,9 +129,15 @@ fn closed(network: Settings, left_out: &mut Vec<LeftOut>) -> Settings {
     for secret in &network.secrets {
         left_out.push(LeftOut::option(format!("the secret {}", secret.name)));
     }
+    if let Some(proxy) = &network.upstream_proxy {
+        left_out.push(LeftOut::option(format!("the upstream proxy {proxy}")));
+    }
     if !network.requests.is_empty() {
         let what = "the HTTPS requests that --net-allow allows".to_owned();
         left_out.push(LeftOut::option(what));
+    }
+    if network.asks {
+        left_out.push(LeftOut::option("the questions of --net-ask".to_owned()));
     }
     Settings {
         reach: network.reach,

@@ -6,7 +6,7 @@ use sealed_records::BrokenSeal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::{Consistency, Snapshot, SnapshotName};
+use super::super::{Snapshot, SnapshotConsistency, SnapshotName};
 use super::ImportError;
 use super::staged::{check_sizes, without_hosts};
 
@@ -40,7 +40,7 @@ pub(super) struct ArchivedSnapshot {
     pub(super) name: SnapshotName,
     pub(super) created_s: u64,
     pub(super) message: Option<String>,
-    pub(super) consistency: Consistency,
+    pub(super) consistency: SnapshotConsistency,
 }
 
 /// The part of a record that every version has.

@@ -4,7 +4,7 @@ use msb_runtime::{Mount, Resources, Rule, RuleState, Source, Spec, Staged, VOLUM
 use msb_secrets::Secret;
 use serde_json::{Value, json};
 
-use super::super::{Consistency, Snapshot};
+use super::super::{Snapshot, SnapshotConsistency};
 use super::record::Archived;
 use super::{ImportError, options};
 use testkit::sandboxes;
@@ -71,7 +71,7 @@ fn archived_with(spec: Spec, sizes: Vec<u64>) -> Archived {
         is_automatic: true,
         command: None,
         is_of_undo: false,
-        consistency: Consistency::Frozen,
+        consistency: SnapshotConsistency::Frozen,
         size_bytes: 4096,
         image_digest: "sha256:0".to_owned(),
         state: "00".to_owned(),
@@ -188,7 +188,10 @@ fn nothing_of_an_archive_leads_to_this_host() {
         "resolvers": ["10.0.0.1:53"],
     });
     spec.network = Some(serde_json::from_value(network).expect("settings"));
+    spec.guest.sockets = vec!["/run/host.sock:/tmp/s".parse().expect("a forward")];
+    spec.guest.forward_agent = true;
     let (options, left_out) = options::imported(spec, Some("b".to_owned()), 4096, MOST, false);
+    assert!(options.guest.sockets.is_empty() && !options.guest.forward_agent);
     assert_eq!(options.name.as_deref(), Some("b"));
     assert_eq!(options.mounts.len(), 1);
     assert!(!options.remove_when_stopped);
@@ -200,7 +203,7 @@ fn nothing_of_an_archive_leads_to_this_host() {
     let network = options.network.expect("a network");
     assert!(network.allow.is_empty() && network.publish.is_empty() && network.resolvers.is_empty());
     assert_eq!(network.deny.len(), 1);
-    assert_eq!(left_out.len(), 6, "{left_out:?}");
+    assert_eq!(left_out.len(), 8, "{left_out:?}");
 }
 
 #[test]

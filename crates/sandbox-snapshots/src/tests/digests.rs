@@ -7,7 +7,7 @@ use fs_err as fs;
 use msb_runtime::{Home, UpperPool};
 
 use super::{change, named, names, sandbox};
-use crate::{Cause, Consistency, SandboxSnapshots, SnapshotContent, SnapshotError};
+use crate::{Cause, SandboxSnapshots, SnapshotConsistency, SnapshotContent, SnapshotError};
 
 #[test]
 fn digests_are_taken_in_the_background_by_one_process_at_a_time() {
@@ -51,7 +51,12 @@ fn a_snapshot_of_a_command_that_comes_meanwhile_makes_an_older_one_expire() {
     let state = clean.state("clean.json".into()).expect("a state");
     let run_command = |sandbox: &SandboxSnapshots, number| {
         let draft = named(&format!("command-{number}"));
-        let kept = sandbox.keep_state(&state, draft, Consistency::Clean, Cause::Command(number));
+        let kept = sandbox.keep_state(
+            &state,
+            draft,
+            SnapshotConsistency::Clean,
+            Cause::Command(number),
+        );
         kept.expect("kept");
     };
     run_command(&sandbox, 1);

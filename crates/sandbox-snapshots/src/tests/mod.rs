@@ -438,16 +438,16 @@ fn the_filesystem_itself_says_whether_it_is_whole() {
     let file = fs::File::create(sandbox.files.upper()).expect("made");
     ext4_writer::write(&tree, &options, file.file()).expect("laid out");
     let taken = sandbox.create_snapshot(named("whole")).expect("taken");
-    assert_eq!(taken.consistency, Consistency::Clean);
+    assert_eq!(taken.consistency, SnapshotConsistency::Clean);
     let pool = UpperPool::find(&sandbox.files).expect("looked");
     let pool = pool.expect("a pool");
     let state = pool.state().expect("read");
-    let promised = Consistency::of(&pool, &state, Consistency::Frozen);
-    assert_eq!(promised.expect("looked"), Consistency::Frozen);
+    let promised = SnapshotConsistency::of(&pool, &state, SnapshotConsistency::Frozen);
+    assert_eq!(promised.expect("looked"), SnapshotConsistency::Frozen);
     // What is no filesystem is not whole, whatever a guest says.
     change(&sandbox, &[0; 4096], 0);
     let taken = sandbox.create_snapshot(named("torn")).expect("taken");
-    assert_eq!(taken.consistency, Consistency::Crash);
+    assert_eq!(taken.consistency, SnapshotConsistency::Crash);
 }
 
 #[test]
@@ -460,7 +460,7 @@ fn snapshots_of_commands_and_undos_count_against_the_limit() {
     for number in 1..=2 {
         let cause = Cause::Command(number);
         let draft = named(&format!("command-{number}"));
-        let kept = sandbox.keep_state(&state, draft, Consistency::Clean, cause);
+        let kept = sandbox.keep_state(&state, draft, SnapshotConsistency::Clean, cause);
         kept.expect("kept");
     }
     for (number, to) in [(1, "command-1"), (2, "command-2"), (3, "clean")] {

@@ -9,6 +9,7 @@ mod history;
 mod images;
 mod jobs;
 mod logs;
+mod network;
 mod process;
 mod questions;
 mod sandbox;
@@ -36,6 +37,7 @@ pub(crate) fn all() -> Vec<Operation> {
         images::operations(),
         jobs::operations(),
         logs::operations(),
+        network::operations(),
         process::operations(),
         questions::operations(),
         sandbox::operations(),

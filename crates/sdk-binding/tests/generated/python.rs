@@ -11,7 +11,7 @@ pub(crate) fn module(settings: &[Setting]) -> String {
     let mut text = format!(
         "\"\"\"The settings of a guest. {SOURCE}\"\"\"\n\n\
          from __future__ import annotations\n\n\
-         from collections.abc import Mapping\n\
+         from collections.abc import Mapping, Sequence\n\
          from typing import Literal, TypedDict\n\n\
          from .._values import Size\n\n\n\
          class GuestSettings(TypedDict, total=False):\n    \
@@ -38,5 +38,6 @@ fn kind(kind: &Kind) -> String {
         Kind::Text => "str".to_owned(),
         Kind::Word(words) => format!("Literal[\"{}\"]", words.join("\", \"")),
         Kind::Texts => "Mapping[str, str]".to_owned(),
+        Kind::List => "Sequence[str]".to_owned(),
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Word(Vec<String>),
     /// Texts by names that users choose.
     Texts,
+    /// A list of texts.
+    List,
 }
 
 impl Setting {
@@ -74,6 +76,7 @@ impl Kind {
             "integer" => Self::Number(values["minimum"].as_u64()?),
             "string" => Self::Text,
             "object" if values["additionalProperties"]["type"] == "string" => Self::Texts,
+            "array" if is_text(&values["items"], schema) => Self::List,
             _ => return None,
         })
     }
@@ -90,6 +93,10 @@ impl Kind {
                 "object",
                 serde_json::json!({ "additionalProperties": { "type": "string" } }),
             ),
+            Self::List => (
+                "array",
+                serde_json::json!({ "items": { "type": "string" } }),
+            ),
         };
         if !kind.is_empty() {
             members["type"] = if is_nullable {
@@ -100,6 +107,11 @@ impl Kind {
         }
         members.as_object().cloned().unwrap_or_default()
     }
+}
+
+/// Returns true if values are texts.
+fn is_text(values: &Value, schema: &Value) -> bool {
+    matches!(Kind::new(values, schema), Some(Kind::Text))
 }
 
 /// Returns the words of an enumeration; `None` for other values.

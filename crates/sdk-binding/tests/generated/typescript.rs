@@ -44,6 +44,7 @@ fn kind(kind: &Kind) -> String {
         Kind::Text => "string".to_owned(),
         Kind::Word(words) => format!("\"{}\"", words.join("\" | \"")),
         Kind::Texts => "Readonly<Record<string, string>>".to_owned(),
+        Kind::List => "readonly string[]".to_owned(),
     }
 }
 

@@ -8,6 +8,7 @@ mod staged;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use msb_cancellation::Effect;
 use msb_runtime::Home;
 use msb_sandbox_files::{
     ApplyRecords, AtRestError, Diff as DiskDiff, DiffSide, HostAction, HostChanges, Marked,
@@ -21,7 +22,6 @@ pub use plan::{ApplyChoice, ApplyPlan, PlannedChange, TextHunk};
 pub use staged::AppliedDirectory;
 
 use crate::diff::find;
-use crate::unfinished::Effect;
 use crate::{ChangeKind, Error, Operation, Sandbox, Text};
 
 /// Changes that were put into a directory of the host, or would be.
@@ -196,15 +196,17 @@ impl Sandbox {
                 let pause = options.pause && !options.then_discard;
                 let base = match options.base.clone() {
                     Some(base) => {
-                        let finding = handle.shared.with_home(move |shared| find(shared, &base));
-                        Some(finding.await?.side(&handle.shared, pause).await?)
+                        let finding = handle.shared().with_home(move |shared| find(shared, &base));
+                        Some(finding.await?.side(handle.shared(), pause).await?)
                     }
                     None => None,
                 };
                 let snapshot = options.snapshot.clone();
-                let at_rest = handle.shared.at_rest_or_snapshot(&stored, snapshot, pause);
+                let at_rest = handle
+                    .shared()
+                    .at_rest_or_snapshot(&stored, snapshot, pause);
                 let new = at_rest.await?;
-                let planning = handle.shared.with_home(move |shared| {
+                let planning = handle.shared().with_home(move |shared| {
                     let home = shared.home();
                     let diff = match base {
                         Some(old) => {

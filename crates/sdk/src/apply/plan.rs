@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use msb_cancellation::Effect;
+use msb_client::blocking;
 use msb_sandbox_files::{Choice, ClaimedSandbox, DiscardOptions, HostChanges};
+use msb_sandbox_handle::Handle;
 use serde::{Deserialize, Serialize};
 
 use super::reasons::with_reasons;
 use super::{AppliedDirectory, applied, change_kind};
-use crate::operation::blocking;
-use crate::sandboxes::Handle;
-use crate::unfinished::Effect;
 use crate::{ApplyOptions, ChangeKind, Error, Operation, Patch, Text};
 
 /// Changes that are about to be put into directories of the host. They are those of the moment at which the plan
@@ -181,7 +181,7 @@ impl ApplyPlan {
         };
         self.handle.change(effect, move |handle| async move {
             let stored = handle.stored();
-            let running = handle.shared.with_home(move |shared| {
+            let running = handle.shared().with_home(move |shared| {
                 let planned = this.lock().take().ok_or_else(was_run)?;
                 let options = planned.options.clone();
                 // The sandbox stays as it was read until its changes are discarded.

@@ -13,9 +13,9 @@ pub(super) fn with_reasons((index, error): (usize, ApplyError), planned: &[HostC
     let is_conflict = matches!(error, ApplyError::Conflicts { .. });
     let is_unaccepted = matches!(error, ApplyError::Unaccepted { .. });
     let on_host = |planned: &HostChanges, path: &[u8]| {
-        crate::error::printable(&planned.host_path(path).to_string_lossy())
+        msb_client::printable(&planned.host_path(path).to_string_lossy())
     };
-    let path = |path: &Path| crate::error::printable(&path.to_string_lossy());
+    let path = |path: &Path| msb_client::printable(&path.to_string_lossy());
     let left = match &error {
         ApplyError::Left { files } => {
             let entry = |file: &LeftFile| {

@@ -122,16 +122,16 @@ pub(super) fn check_directory(
     if is_meant || !staged(&sandbox.spec.mounts).any(|one| is_covered(&one)) {
         return Ok(());
     }
-    let path = crate::error::printable(&directory.to_string_lossy());
+    let path = msb_client::printable(&directory.to_string_lossy());
     let message = format!("{path} is in a staged directory of the sandbox");
-    let name = crate::error::printable(&sandbox.spec.name);
+    let name = msb_client::printable(&sandbox.spec.name);
     Err(Error::invalid(message).with_hint(format!(
         "write msb apply {name} -- {path} for the directory that was staged, or give --from for another one"
     )))
 }
 
 fn read_only_error(mount: &Mount) -> Error {
-    let target = crate::error::printable(mount.target.as_str());
+    let target = msb_client::printable(mount.target.as_str());
     Error::invalid(format!(
         "the directory staged at {target} is read-only, so changes in it are not applied"
     ))

@@ -9,6 +9,8 @@ use std::time::Duration;
 use image_import::{NewImage, OpenBlob};
 use image_store::origin::Origin;
 use image_store::{ImageDocuments, ImageLease, LayerDescriptor, Store, StoredImage};
+use msb_cancellation::Effect;
+use msb_client::Shared;
 use msb_runtime::Sandbox as StoredSandbox;
 use msb_sandbox_files::{CommittedImage, LayerChoice, LayerLimits, SandboxAtRest, SandboxLayer};
 use oci_image::{ChildConfig, Descriptor, Reference, media_type};
@@ -19,8 +21,6 @@ pub use options::CommitOptions;
 
 use crate::diff::scope;
 use crate::sandboxes::missing_image;
-use crate::shared::Shared;
-use crate::unfinished::Effect;
 use crate::{Error, ErrorKind, Operation, Sandbox};
 
 /// The `created_by` of a committed image's step.
@@ -76,8 +76,8 @@ impl Sandbox {
             .change(Effect::Slight, move |handle| async move {
                 let name = parse(&name)?;
                 let mut child = options.child()?;
-                let limits = crate::images::limits(&handle.shared, &BTreeMap::new())?;
-                let (stored, shared) = (handle.stored(), &handle.shared);
+                let limits = msb_images::limits(handle.shared(), &BTreeMap::new())?;
+                let (stored, shared) = (handle.stored(), handle.shared());
                 let store = shared.with_home(Shared::store).await?;
                 let is_snapshot = options.snapshot.is_some();
                 let snapshot = options.snapshot.clone();
@@ -234,7 +234,7 @@ async fn add(store: &Store, image: &NewImage, limits: &Limits) -> Result<StoredI
 /// Parses the name of the new image. A digest would name another image than the one that is made.
 fn parse(name: &str) -> Result<Reference, Error> {
     let parsed: Reference = name.parse().map_err(|error: oci_image::InvalidReference| {
-        let name = crate::error::printable(name);
+        let name = msb_client::printable(name);
         Error::from(error).context(format!("'{name}' cannot be the name of an image"))
     })?;
     if parsed.digest().is_some() {

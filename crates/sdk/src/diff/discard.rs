@@ -1,9 +1,9 @@
+use msb_cancellation::Effect;
 use msb_sandbox_files::{DiscardOptions as DiskOptions, Discarded, Discarding};
 use serde::{Deserialize, Serialize};
 
 use super::options::{bytes, scope};
 use super::{ChangeKind, find};
-use crate::unfinished::Effect;
 use crate::{Error, Operation, Sandbox, Text};
 
 /// Options of changes that are taken back.
@@ -115,7 +115,7 @@ impl Sandbox {
                         "no path to discard changes of; write / for all",
                     ));
                 }
-                let shared = &handle.shared;
+                let shared = handle.shared();
                 let base = match options.base {
                     Some(base) => {
                         let finding = shared.with_home(move |shared| find(shared, &base)).await;

@@ -9,6 +9,8 @@ mod restage;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use image_store::StoredImage;
+use msb_cancellation::Effect;
+use msb_client::{Shared, blocking};
 use msb_runtime::Sandbox as StoredSandbox;
 use msb_sandbox_files::{Diff as DiskDiff, DiffSide, SandboxAtRest};
 
@@ -18,9 +20,6 @@ pub use options::DiffOptions;
 pub(crate) use options::{bytes, scope};
 pub use patch::{Patch, PatchLines};
 
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::unfinished::Effect;
 use crate::{Error, ErrorKind, Msb, Operation, Sandbox};
 
 /// The differences between two root filesystems. Neither of them can be started while this value
@@ -168,11 +167,11 @@ impl Sandbox {
                 let scope = options.scope()?;
                 let snapshot = options.snapshot.clone();
                 let at_rest = handle
-                    .shared
+                    .shared()
                     .at_rest_or_snapshot(&handle.stored(), snapshot, options.pause)
                     .await?;
                 let comparing = handle
-                    .shared
+                    .shared()
                     .with_home(move |shared| DiskDiff::of_sandbox(shared.home(), at_rest, &scope));
                 comparing.await.map(Diff::new)
             })
@@ -226,7 +225,7 @@ pub(crate) fn find(shared: &Shared, name: &str) -> Result<Named, Error> {
             if error.kind() != ErrorKind::ImageNotFound {
                 return Err(error);
             }
-            let name = crate::error::printable(name);
+            let name = msb_client::printable(name);
             let message = format!("no such sandbox or image: {name}");
             Err(Error::new(ErrorKind::NotFound, message).with_detail("name", name))
         }

@@ -1,7 +1,7 @@
+use msb_cancellation::Effect;
 use msb_sandbox_files::{RestageError, Restaged, Restaging};
 
 use super::DiscardedChange;
-use crate::unfinished::Effect;
 use crate::{Error, Operation, Sandbox};
 
 impl Sandbox {
@@ -27,7 +27,7 @@ impl Sandbox {
         self.handle()
             .change(Effect::Guest, move |handle| async move {
                 let stored = handle.stored();
-                let shared = &handle.shared;
+                let shared = handle.shared();
                 let restaging = shared.with_home(move |shared| {
                     let restaged = Restaging::new(&stored).restage(shared.home(), dry_run);
                     restaged.map_err(with_conflicts)
@@ -46,7 +46,7 @@ fn with_conflicts(error: RestageError) -> Error {
     let conflicts = match &error {
         RestageError::Conflicts { paths, .. } => paths.iter().map(|path| {
             let path = String::from_utf8_lossy(path);
-            crate::error::printable(&path)
+            msb_client::printable(&path)
         }),
         _ => return error.into(),
     };

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use msb_client::{Shared, printable};
 use msb_sandbox_files::{ApplyRecords, WaitingApply, applying_problem};
 
 use super::{Finding, Fix, Severity};
-use crate::error::printable;
-use crate::shared::Shared;
 
 /// Returns a finding for each apply that waits to be finished.
 pub(super) fn findings(shared: &Shared) -> Vec<Finding> {

@@ -4,14 +4,12 @@
 use std::sync::Arc;
 
 use host_setup::Host;
+use msb_client::{Backends, Shared, blocking};
 use msb_vmm::Requirement;
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, Severity, applies, diagnose, records};
 use crate::Error;
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::vmm::Backends;
 
 /// A step that repairs a finding of the doctor, with the keys of `msb doctor --fix --format json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! The records of the sandboxes: findings, and their repair from the copies.
 
+use msb_client::Shared;
 use msb_runtime::Sandbox;
 
 use super::{Finding, Fix, Severity};
-use crate::shared::Shared;
 
 const SUBJECT: &str = "sandboxes";
 

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use command_journal::NextState;
 use msb_runtime::{Home, Sandbox as StoredSandbox};
 use msb_sandbox_files::{ChangeScope, Diff, DiffSide, SandboxAtRest};
+use msb_sandbox_handle::Handle;
 use msb_sandbox_snapshots::SnapshotError;
 
 use super::{ChangeCounts, CommandRecord};
-use crate::sandboxes::Handle;
 use crate::{ChangeKind, Error};
 
 /// The state of a sandbox's files after a command.
@@ -23,7 +23,7 @@ pub(super) async fn count(
     commands: &mut [CommandRecord],
     next: Vec<NextState>,
 ) -> Result<(), Error> {
-    let shared = &handle.shared;
+    let shared = handle.shared();
     for (command, next) in commands.iter_mut().zip(next) {
         let Some(before) = command.snapshot.clone() else {
             continue;

@@ -1,21 +1,19 @@
 //! The commands that were run in a sandbox, and going back to the state before them.
 
 mod changes;
-mod recording;
 mod undo;
 
 use std::collections::{BTreeSet, HashMap};
 
 pub use command_journal::{ChangeCounts, CommandRecord};
 use command_journal::{Entry, JobEnd, Journal, NextState};
+use msb_client::blocking;
 use msb_runtime::Sandbox as StoredSandbox;
 use msb_sandbox_snapshots::SandboxSnapshots;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use recording::{RecordError, Recording, record_rollback, record_snapshot};
 pub use undo::{UndoOptions, Undone};
 
-use crate::operation::blocking;
 use crate::{Error, Operation, Sandbox};
 
 /// The options of a history.
@@ -104,7 +102,7 @@ fn read(stored: &StoredSandbox, last: Option<usize>) -> Result<(History, Vec<Nex
         commands.push(command);
     }
     let damaged = history.damaged().iter();
-    let damaged_lines = damaged.map(|line| crate::error::printable(&line.text));
+    let damaged_lines = damaged.map(|line| msb_client::printable(&line.text));
     let history = History {
         commands,
         damaged_lines: damaged_lines.collect(),

@@ -1,13 +1,13 @@
 use std::collections::HashMap;
 
 use command_journal::{Entry, JobEnd, Journal, Undo, UndoError};
+use msb_cancellation::Effect;
+use msb_client::blocking;
 use msb_runtime::Sandbox as StoredSandbox;
 use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError};
 use serde::{Deserialize, Serialize};
 
 use super::{CommandRecord, job_end, newest_jobs};
-use crate::operation::blocking;
-use crate::unfinished::Effect;
 use crate::{
     Error, Notice, Operation, RollbackOptions, RolledBack, Sandbox, SnapshotInfo, StartOptions,
 };
@@ -126,7 +126,7 @@ impl Sandbox {
             start: options.start,
         });
         let rolled = rolling.await?;
-        let shared = &handle.shared;
+        let shared = handle.shared();
         shared.maintain_after_snapshot(&handle.stored()).await;
         undone((commands, overlapping), rolled, handle.name(), undo)
     }

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 
 use image_store::{FindError, ImageLease, Store, StoredImage};
+use msb_client::{Shared, blocking};
 use msb_guest_trust::{Root, Source};
+use msb_images::{Observer, observed, pull_into};
 use msb_runtime::{
     CreateError, CreateOptions, FoundRootDisk, Home, Lock, RootDiskChoice, Sandbox as StoredSandbox,
 };
@@ -12,10 +14,7 @@ use msb_sandbox_snapshots::{Origin, SandboxSnapshots};
 use oci_image::Platform;
 
 use super::{RootDisk, SandboxOptions, missing_image};
-use crate::images::{Observer, PullPolicy, observed, pull_into};
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::{Error, Notice};
+use crate::{Error, Notice, PullPolicy};
 
 /// The number of attempts to lease an image that others remove at the same time.
 const LEASE_ATTEMPTS: u32 = 5;

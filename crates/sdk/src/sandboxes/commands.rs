@@ -41,7 +41,7 @@ impl Sandbox {
         options: ExecOptions,
         stdin: Option<bytes::Bytes>,
     ) -> Operation<Output> {
-        crate::exec::collect(self.handle(), options, stdin)
+        msb_sandbox_handle::collect(self.handle(), options, stdin)
     }
 
     /// Runs text with `/bin/sh -c` and collects its output.
@@ -81,7 +81,7 @@ impl Sandbox {
     /// # Errors
     /// Fails as [`spawn`](Self::spawn) does.
     pub fn spawn_with(&self, options: ExecOptions) -> Operation<Process> {
-        crate::exec::spawn(self.handle(), options)
+        msb_sandbox_handle::spawn(self.handle(), options)
     }
 
     /// Attaches to the main command. Dropping the process leaves the command running.
@@ -99,6 +99,6 @@ impl Sandbox {
     /// # Errors
     /// Fails as [`attach`](Self::attach) does.
     pub fn attach_with(&self, stdin: bool) -> Operation<Process> {
-        crate::exec::attach(self.handle(), stdin)
+        msb_sandbox_handle::attach(self.handle(), stdin)
     }
 }

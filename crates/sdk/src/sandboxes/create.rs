@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use image_store::{ImageLease, StoredImage, VerifyMode};
+use msb_client::{Backends, Shared, blocking};
 use msb_guest_trust::HostAuthorities;
+use msb_images::Observer;
 use msb_machine_records::Mark;
 use msb_runtime::{CreateOptions, Lock, Mount, Room, Sandbox as StoredSandbox, check_mounts};
 use msb_sandbox_secrets::GivenValues;
@@ -13,10 +15,6 @@ use super::SandboxOptions;
 use super::beginning::{Beginning, Files};
 use super::start::Ready;
 use super::{spec, trust};
-use crate::images::Observer;
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::vmm::Backends;
 use crate::{Error, Notice, StartOptions, Verify};
 
 /// A sandbox that was created and is not known to anyone yet. Dropping it removes it.
@@ -88,7 +86,7 @@ impl Created {
         let cleanup = self.shared.cleanups().begin();
         // The error that is the reason for the removal is the one that is reported.
         let _ = blocking(move || {
-            super::discard::remove_ended(&sandbox);
+            msb_sandbox_handle::remove_ended(&sandbox);
             drop(cleanup);
             Ok::<_, Error>(())
         })
@@ -107,7 +105,7 @@ impl Drop for Created {
             return;
         };
         drop(self.lock.take());
-        super::discard::discard(sandbox, self.shared.cleanups().begin());
+        msb_sandbox_handle::discard(sandbox, self.shared.cleanups().begin());
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use msb_cancellation::Effect;
+use msb_client::Shared;
 use msb_runtime::network::Publish;
 use msb_sandbox_snapshots::SandboxSnapshots;
 use serde::{Deserialize, Serialize};
@@ -9,8 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::Sandbox;
 use super::create::Created;
 use super::run::start_created;
-use crate::shared::Shared;
-use crate::unfinished::Effect;
 use crate::{Error, Notice, Operation, StartOptions};
 
 /// The options of forks.
@@ -102,7 +102,7 @@ impl Sandbox {
         Operation::new(async move {
             let (name, start) = (options.name, options.start);
             let forking = handle.change(Effect::Slight, move |handle| async move {
-                let shared = Arc::clone(&handle.shared);
+                let shared = Arc::clone(handle.shared());
                 shared.ready().await?;
                 let stored = handle.stored();
                 let origin = SandboxSnapshots::new(stored.clone())
@@ -117,7 +117,7 @@ impl Sandbox {
                     // Dropped, as the result of a cancelled call is, it removes the fork.
                     Ok::<_, Error>(fork.map(|fork| Created::of_fork(owner, fork, notices)))
                 });
-                forking.await?.ok_or_else(Error::no_lock)
+                forking.await?.ok_or_else(super::no_lock)
             });
             let mut created = forking.await?;
             let window = start.window;
@@ -125,8 +125,8 @@ impl Sandbox {
                 let start = start.clone();
                 move |_: &Shared| created.prepare(&start).map(|()| created)
             };
-            let created = handle.shared.with_home(preparing).await?;
-            start_created(&handle.shared, created, &start, window, true).await
+            let created = handle.shared().with_home(preparing).await?;
+            start_created(handle.shared(), created, &start, window, true).await
         })
     }
 
@@ -155,7 +155,7 @@ impl Sandbox {
     pub fn fork(&self, options: ForkOptions) -> Operation<Vec<Self>> {
         self.handle()
             .change(Effect::Slight, move |handle| async move {
-                let shared = handle.shared.clone();
+                let shared = handle.shared().clone();
                 shared.ready().await?;
                 let stored = handle.stored();
                 let origin = SandboxSnapshots::new(stored.clone())

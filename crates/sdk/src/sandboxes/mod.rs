@@ -4,14 +4,11 @@ mod beginning;
 mod changes;
 mod commands;
 mod create;
-mod discard;
 mod filter;
 mod fork;
-mod handle;
 mod info;
 mod name_pattern;
 mod options;
-mod owner;
 mod pause;
 mod request;
 mod rollback;
@@ -24,6 +21,7 @@ mod trust;
 
 use std::sync::Arc;
 
+use msb_client::Shared;
 use msb_runtime::Sandbox as StoredSandbox;
 
 pub use changes::Changes;
@@ -37,26 +35,15 @@ pub use rollback::{RollbackOptions, RolledBack};
 pub use root_disk::RootDisk;
 pub use sandbox::Sandbox;
 
-pub(crate) use handle::Handle;
 pub(crate) use spec::resources;
 pub(crate) use start::missing_image;
 
-use crate::shared::Shared;
-use crate::{Error, ErrorKind, Operation, Removal, StatsSample};
+use crate::{Error, ErrorKind, Force, Operation, Removal, StatsSample};
 
 /// The sandboxes of one home.
 #[derive(Debug, Clone)]
 pub struct Sandboxes {
     shared: Arc<Shared>,
-}
-
-/// Permission to end or remove what is in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Force {
-    /// The call fails if the thing is in use.
-    No,
-    /// A thing in use is ended, and then removed.
-    Yes,
 }
 
 impl Sandboxes {
@@ -194,7 +181,7 @@ impl Sandboxes {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let shared = Arc::clone(&self.shared);
         Operation::new(async move {
-            let work = move |shared: &Shared| discard::remove_stopped(shared, &names);
+            let work = move |shared: &Shared| msb_sandbox_handle::remove_stopped(shared, &names);
             shared.with_home(work).await
         })
     }
@@ -208,7 +195,8 @@ impl Sandboxes {
     pub fn remove_unreadable(&self, name: impl Into<String>, force: Force) -> Operation<bool> {
         let (shared, name) = (Arc::clone(&self.shared), name.into());
         Operation::new(async move {
-            let work = move |shared: &Shared| discard::remove_unreadable(shared, &name, force);
+            let work =
+                move |shared: &Shared| msb_sandbox_handle::remove_unreadable(shared, &name, force);
             shared.with_home(work).await
         })
     }
@@ -230,7 +218,7 @@ impl Sandboxes {
     /// If the sandboxes cannot be read. The failures of some are in the sample.
     pub fn sample_stats(&self, sandboxes: Option<&[Sandbox]>) -> Operation<StatsSample> {
         let stored = sandboxes.map(|sandboxes| sandboxes.iter().map(Sandbox::stored).collect());
-        crate::stats::sample_several(Arc::clone(&self.shared), stored)
+        msb_sandbox_handle::sample_several(Arc::clone(&self.shared), stored)
     }
 }
 
@@ -262,8 +250,13 @@ fn list(
 }
 
 /// Returns the error of a name that no sandbox has.
+/// Returns the error of a new sandbox whose lock was given away already.
+fn no_lock() -> Error {
+    Error::internal("the new sandbox cannot be locked")
+}
+
 fn not_found(name: &str) -> Error {
-    let name = crate::error::printable(name);
+    let name = msb_client::printable(name);
     Error::new(
         ErrorKind::SandboxNotFound,
         format!("no such sandbox: {name}"),

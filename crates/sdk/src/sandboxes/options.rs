@@ -6,8 +6,10 @@ use msb_secrets::Secret;
 use serde::{Deserialize, Serialize};
 
 use super::RootDisk;
-use crate::images::{PullPolicy, SourceOptions};
-use crate::{Environment, Mount, Network, Port, TerminalSize, Text, Ulimit, VmmChoice};
+use crate::{
+    Environment, Mount, Network, Port, PullPolicy, SourceOptions, TerminalSize, Text, Ulimit,
+    VmmChoice,
+};
 
 /// Everything that a new sandbox can be given. All fields but `image` have defaults.
 ///

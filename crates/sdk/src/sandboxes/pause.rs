@@ -1,4 +1,5 @@
-use crate::unfinished::Effect;
+use msb_cancellation::Effect;
+
 use crate::{Operation, Sandbox};
 
 impl Sandbox {

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use msb_client::Shared;
+use msb_images::Observer;
 use msb_secrets::Secret;
 
 use super::RootDisk;
 use super::options::{CopyIn, HostName, NewDirectory, SandboxOptions};
 use super::run::CreatedObserver;
 use super::{Sandbox, run};
-use crate::images::{Observer, PullPolicy};
-use crate::shared::Shared;
 use crate::{
-    Error, GuestSettings, Host, IntoSize, Mount, Network, Operation, Port, PullEvent, Restart,
-    Size, TerminalSize, Text, Ulimit, VmmChoice,
+    Error, GuestSettings, Host, IntoSize, Mount, Network, Operation, Port, PullEvent, PullPolicy,
+    Restart, Size, TerminalSize, Text, Ulimit, VmmChoice,
 };
 
 /// A sandbox that does not exist yet: options to set, then `.await`.

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
+use msb_cancellation::Effect;
+use msb_sandbox_handle::{RecordError, own_options};
 use serde::{Deserialize, Serialize};
 
-use super::owner::own_options;
 use super::{Sandbox, StartOptions};
-use crate::history::RecordError;
 use crate::snapshots::Progress;
-use crate::unfinished::Effect;
 use crate::{Error, ErrorKind, Notice, Operation, SnapshotInfo};
 
 /// The options of a rollback.
@@ -85,7 +84,7 @@ impl Sandbox {
             // The files before are a snapshot, too.
             let handle = sandbox.handle();
             handle
-                .shared
+                .shared()
                 .maintain_after_snapshot(&handle.stored())
                 .await;
             Ok(rolled)

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use msb_client::printable;
 use msb_runtime::{DiskImageFormat, RootFilesystem};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::error::printable;
 
 /// A disk image that a sandbox's root begins with, such as a cloud image. The file is only read, and must
 /// not change while sandboxes begin with it.

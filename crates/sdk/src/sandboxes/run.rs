@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use msb_client::Shared;
+use msb_images::Observer;
 use msb_runtime::Sandbox as StoredSandbox;
 
 use super::create::{self, Created, verify_mode};
 use super::start::{self, Booted};
 use super::{Sandbox, SandboxOptions};
-use crate::images::Observer;
-use crate::shared::Shared;
 use crate::{Error, Operation, StartOptions, TerminalSize};
 
 /// The receiver of a new sandbox's id. Its error is a message.
@@ -22,7 +22,7 @@ async fn announced(created: Created, watch: Option<CreatedObserver>) -> Result<C
         return Ok(created);
     };
     let id = sandbox.spec.id.to_string();
-    match crate::operation::blocking(move || watch(&id).map_err(Error::invalid)).await {
+    match msb_client::blocking(move || watch(&id).map_err(Error::invalid)).await {
         Ok(()) => Ok(created),
         Err(error) => {
             created.remove().await;
@@ -43,7 +43,7 @@ pub(super) fn create(
         let mut warnings = shared.take_notices();
         warnings.extend(created.warnings.iter().cloned());
         let given = std::mem::take(&mut created.given);
-        let kept = created.keep().ok_or_else(Error::no_lock)?;
+        let kept = created.keep().ok_or_else(super::no_lock)?;
         let sandbox = Sandbox::kept(shared, kept.0, warnings);
         sandbox.handle().give(given);
         Ok(sandbox)
@@ -75,8 +75,8 @@ pub(super) async fn start_created(
     window: Option<TerminalSize>,
     is_owned: bool,
 ) -> Result<Sandbox, Error> {
-    let lock = created.take_lock().ok_or_else(Error::no_lock)?;
-    let sandbox = created.sandbox().cloned().ok_or_else(Error::no_lock)?;
+    let lock = created.take_lock().ok_or_else(super::no_lock)?;
+    let sandbox = created.sandbox().cloned().ok_or_else(super::no_lock)?;
     let starting = start::Start {
         shared,
         sandbox: &sandbox,
@@ -116,6 +116,6 @@ pub(super) async fn start_created(
 /// Returns true if the sandbox's command has run.
 async fn has_run(sandbox: &StoredSandbox) -> bool {
     let sandbox = sandbox.clone();
-    let exit = crate::operation::blocking(move || Ok::<_, Error>(sandbox.first_exit()));
+    let exit = msb_client::blocking(move || Ok::<_, Error>(sandbox.first_exit()));
     exit.await.is_ok_and(|exit| exit.is_some())
 }

@@ -1,19 +1,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use msb_cancellation::Effect;
+use msb_client::{Shared, blocking};
 use msb_runtime::{
     ConnectError, Owner as MachineOwner, RemoveError, Running, Sandbox as StoredSandbox, StopSignal,
 };
 use msb_sandbox_files::finish_applying;
+use msb_sandbox_handle::{Handle, Owner, Scope, kill_and_remove, sample};
 use tokio::time::timeout;
 
-use super::discard::kill_and_remove;
-use super::handle::Handle;
-use super::owner::{Owner, Scope};
 use super::{Changes, MainCommand, SandboxInfo};
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::unfinished::Effect;
 use crate::{
     Error, ErrorKind, Exit, Files, Force, Jobs, Lifetime, LogsRequest, Notice, Operation, Port,
     Snapshots, Stats, StatsWatch, Stopped,
@@ -56,7 +53,7 @@ impl Sandbox {
 
     /// Lets this handle own the sandbox.
     pub(super) fn own(&self, owner: MachineOwner) {
-        let cleanups = self.handle.shared.cleanups().clone();
+        let cleanups = self.handle.shared().cleanups().clone();
         let owner = Owner::new(owner, self.handle.stored(), cleanups);
         self.handle.set_owner(owner);
     }
@@ -85,7 +82,7 @@ impl Sandbox {
 
     /// Returns the notices of the operation that returned this handle.
     pub fn warnings(&self) -> &[Notice] {
-        &self.handle.warnings
+        self.handle.warnings()
     }
 
     /// Returns true if this handle owns the sandbox.
@@ -174,7 +171,7 @@ impl Sandbox {
     pub fn remove(&self, force: Force) -> Operation<()> {
         self.handle.change(Effect::End, move |handle| async move {
             let stored = handle.stored();
-            let (home, mounts) = (handle.shared.home().clone(), stored.spec.mounts.clone());
+            let (home, mounts) = (handle.shared().home().clone(), stored.spec.mounts.clone());
             if force == Force::Yes {
                 kill_and_remove(stored).await?;
             } else {
@@ -305,7 +302,7 @@ impl Sandbox {
         self.run(|handle| async move {
             let id = handle.stored().spec.id.to_string();
             let finding = handle
-                .shared
+                .shared()
                 .with_home(move |shared| super::find(shared, &id))
                 .await;
             let stored = finding?;
@@ -344,7 +341,7 @@ impl Sandbox {
         self.handle.change(Effect::Guest, move |handle| async move {
             let mut stored = handle.stored();
             let renaming = handle
-                .shared
+                .shared()
                 .with_home(move |shared| stored.rename(shared.home(), &name).map(|()| stored));
             handle.replace(renaming.await?);
             Ok(())
@@ -402,7 +399,7 @@ impl Sandbox {
     /// # Errors
     /// [`NotRunning`](ErrorKind::NotRunning).
     pub fn stats(&self) -> Operation<Stats> {
-        crate::stats::sample(Arc::clone(&self.handle))
+        sample(Arc::clone(&self.handle))
     }
 
     /// Returns a stream of statistics, one sample in each interval, until the sandbox ends.

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use msb_client::printable;
 use msb_guest_trust::TrustEnvironment;
 use msb_patches::{HostCopy, HostEntry, NewDirectory, Patches};
 use msb_runtime::network::{GATEWAY_ADDRESS, Settings};
@@ -15,7 +16,6 @@ use msb_vmm::MEMORY_MIN_MIB;
 use oci_image::ImageConfig;
 
 use super::options::{HostName, SandboxOptions};
-use crate::error::printable;
 use crate::{Error, Notice};
 
 /// Checks the options that need no image.
@@ -220,7 +220,9 @@ fn overrides(options: &SandboxOptions, trust: &TrustEnvironment) -> Result<Overr
         .collect();
     let settings = options.env.settings()?;
     let own = settings.iter().map(|setting| text(setting, "a variable"));
-    let env: Result<Vec<_>, _> = trust.settings.iter().cloned().map(Ok).chain(own).collect();
+    let given = trust.settings.iter().cloned();
+    let given = given.chain(options.guest.agent_variable()).map(Ok);
+    let env: Result<Vec<_>, _> = given.chain(own).collect();
     let ulimits: Result<Vec<_>, _> = options
         .ulimits
         .iter()

@@ -5,24 +5,20 @@ use std::time::Duration;
 
 use diagnosis::Hint;
 use image_store::{FindError, ImageLease, StoredImage};
-use msb_jail::Strictness;
+use msb_cancellation::{Abandonment, Effect};
+use msb_client::{Backends, Shared, blocking};
 use msb_machine_records::{Exit, Mark};
 use msb_runtime::{
     Lock, Mount, Running, Sandbox as StoredSandbox, Spec, StartError,
     StartOptions as MachineOptions,
 };
+use msb_sandbox_handle::{Handle, own_options};
 use msb_sandbox_secrets::{Delivery, DeliveryError, GivenValues};
 use oci_image::Reference;
 
 use super::Sandbox;
 use super::create::{verify_mode, vmm_choice};
-use super::handle::Handle;
-use super::owner::own_options;
-use crate::operation::blocking;
-use crate::shared::Shared;
-use crate::unfinished::{Abandonment, Effect};
-use crate::vmm::{self, Backends};
-use crate::{Error, ErrorKind, Notice, Operation, StartOptions, TerminalSize};
+use crate::{Error, ErrorKind, Jail, Notice, Operation, StartOptions, TerminalSize};
 
 /// The time that a guest may take to answer, unless the caller gives another.
 const BOOT_TIMEOUT: Duration = Duration::from_secs(120);
@@ -94,6 +90,8 @@ impl Start<'_> {
 
     async fn boot_machine(&self, lock: Lock) -> Result<Booted, BootError> {
         let other = BootError::Other;
+        let sockets = msb_sandbox_sockets::check(&self.sandbox.spec, self.shared.home());
+        sockets.map_err(|error| other(error.into()))?;
         let delivery = self.delivery().await.map_err(other)?;
         let has_network = self.sandbox.spec.network.is_some();
         let wanted = vmm_choice(self.shared, self.options);
@@ -111,8 +109,8 @@ impl Start<'_> {
             warnings.push(Notice::new("host-directory", KRUN_WRITES));
         }
         let settings = self.shared.settings();
-        let jail = settings.strictness();
-        if jail == Strictness::Off {
+        let jail = settings.jail.unwrap_or_default();
+        if jail == Jail::Off {
             let message = "the virtual machine's process is not confined: MSB_JAIL=off";
             warnings.push(Notice::new("jail-off", message));
         }
@@ -125,7 +123,7 @@ impl Start<'_> {
             trust: verify_mode(self.options.verify),
             vmm: selected.name,
             room: selected.room,
-            vmm_command: vmm::command(program, self.shared),
+            vmm_command: self.shared.vmm_command(program),
             msb_kernel: kernel.map(std::path::PathBuf::into_os_string),
             boot_timeout: timeout.unwrap_or(BOOT_TIMEOUT),
             attached: self.options.wait_for_attach,
@@ -175,7 +173,7 @@ impl Sandbox {
     pub fn start_with(&self, options: StartOptions) -> Operation<Vec<Notice>> {
         let handle = self.handle();
         Operation::new(async move {
-            let shared = Arc::clone(&handle.shared);
+            let shared = Arc::clone(handle.shared());
             let id = handle.stored().spec.id.to_string();
             shared.unfinished().settled_for(&id, Effect::Guest).await;
             let starting = |abandoned| start_unless_abandoned(handle, options, abandoned);
@@ -197,13 +195,13 @@ async fn start_unless_abandoned(
     let checking = {
         let options = options.clone();
         handle
-            .shared
+            .shared()
             .with_home(move |shared| Ready::check(shared, &stored, &options))
     };
     let ready = checking.await?;
     let given = handle.given();
     let start = Start {
-        shared: &handle.shared,
+        shared: handle.shared(),
         sandbox: &ready.sandbox,
         image: ready.image.as_ref(),
         options: &options,
@@ -223,7 +221,7 @@ async fn start_unless_abandoned(
     handle.give(GivenValues::default());
     handle.replace(ready.sandbox);
     handle.keep(booted.running).await;
-    let mut warnings = handle.shared.take_notices();
+    let mut warnings = handle.shared().take_notices();
     warnings.extend(booted.warnings);
     Ok(warnings)
 }
@@ -259,7 +257,7 @@ fn not_run(code: u8, error: &str) -> Error {
         126 => ErrorKind::NotExecutable,
         _ => ErrorKind::CommandError,
     };
-    let not_run = Error::new(kind, crate::error::printable(error)).with_exit_code(code);
+    let not_run = Error::new(kind, msb_client::printable(error)).with_exit_code(code);
     // `msb run IMAGE --rm` is a command whose program is `--rm`.
     if code == 127 && error.starts_with('-') {
         return not_run.with_hint(AN_OPTION_IS_NO_PROGRAM);
@@ -359,7 +357,7 @@ pub(crate) fn missing_image(spec: &Spec, error: FindError) -> Error {
         "the image of sandbox {name}, {}, is not in the store",
         spec.image
     );
-    Error::new(ErrorKind::ImageNotFound, crate::error::printable(&message))
+    Error::new(ErrorKind::ImageNotFound, msb_client::printable(&message))
         .with_detail("name", spec.image.as_str())
         .with_detail("digest", digest.as_str())
         .with_hint(hint)

@@ -111,7 +111,7 @@ async fn a_running_sandbox_is_not_removed_and_the_hint_says_how_to_end_it() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_not_for_a_path_can_only_be_denied() {
+async fn a_question_of_an_unknown_kind_can_only_be_denied() {
     let (_home, sandbox) = stopped_sandbox().await;
     let question = |kind: &str| {
         let question = serde_json::json!({
@@ -121,11 +121,7 @@ async fn a_question_that_is_not_for_a_path_can_only_be_denied() {
         serde_json::from_value::<msb_sdk::Question>(question).expect("a question")
     };
     for (kind, answer, expected) in [
-        (
-            "network",
-            QuestionAnswer::allow(),
-            ErrorKind::InvalidArgument,
-        ),
+        ("network", QuestionAnswer::allow(), ErrorKind::NotRunning),
         (
             "unknown",
             QuestionAnswer::deny().always(),

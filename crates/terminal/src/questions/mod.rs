@@ -21,6 +21,7 @@ pub fn asked(question: &Question) -> String {
     let verb = match question.kind.as_str() {
         "read" => "read ",
         "change" => "change ",
+        "network" => "connect to ",
         _ => "",
     };
     let mut line = format!("{} {verb}{}", question.id, printable(&question.subject));
@@ -63,6 +64,7 @@ fn words(question: &Recorded) -> String {
     let verb = match question.kind {
         Kind::Read => "to read",
         Kind::Change => "to change",
+        Kind::Network => "to connect to",
         _ => "for",
     };
     let mut words = format!(

@@ -77,7 +77,7 @@ async fn give(sandbox: &Sandbox, question: Question, answer: QuestionAnswer) {
 fn prompt(waiting: &VecDeque<Question>) {
     if let Some(question) = waiting.front() {
         let prompt = match question.kind.as_str() {
-            "read" | "change" => "Allow it?",
+            "read" | "change" | "network" => "Allow it?",
             _ => "Let it in?",
         };
         let question = asked(question);

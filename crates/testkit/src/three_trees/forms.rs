@@ -1,6 +1,6 @@
 //! Trees as a sandbox has them, as a directory, and as text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
@@ -32,6 +32,17 @@ pub(super) fn of(files: &Files) -> Forms {
     files
         .map(|(path, entry)| (path.clone(), form(entry, None)))
         .collect()
+}
+
+/// Returns the differences between two trees, one on each line.
+pub(super) fn differences(expected: &Forms, found: &Forms) -> Vec<String> {
+    let paths: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    let differs = |path: &&String| expected.get(*path) != found.get(*path);
+    let line = |path: &String| {
+        let (expected, found) = (expected.get(path), found.get(path));
+        format!("{path}: {found:?} instead of {expected:?}")
+    };
+    paths.into_iter().filter(differs).map(line).collect()
 }
 
 /// Returns a tree whose files have their content.

@@ -3,6 +3,7 @@
 mod editor;
 mod forms;
 mod model;
+mod restage;
 mod sequence;
 
 use std::path::Path;
@@ -64,6 +65,29 @@ impl ThreeTrees {
     /// Returns the tree that the sandbox made of it.
     pub fn changed(&self) -> Tree<Vec<u8>> {
         forms::tree(&self.new)
+    }
+
+    /// Returns the tree that the host has now.
+    pub fn host(&self) -> Tree<Vec<u8>> {
+        forms::tree(&self.host)
+    }
+
+    /// Returns the differences, one on each line, between the files that the sandbox should have once the host's tree is
+    /// staged anew, and those that it has if it keeps its own files at some paths and has the host's everywhere else.
+    /// `None` if both sides changed a path in different ways.
+    pub fn restage_differences(
+        &self,
+        kept: impl IntoIterator<Item = impl AsRef<[u8]>>,
+    ) -> Option<Vec<String>> {
+        let expected = forms::of(&restage::restaged(&self.old, &self.new, &self.host)?);
+        let (mut found, own) = (forms::of(&self.host), forms::of(&self.new));
+        for path in kept {
+            let path = String::from_utf8_lossy(path.as_ref());
+            let path = path.trim_start_matches('/');
+            found.remove(path);
+            found.extend(own.get(path).map(|form| (path.to_owned(), form.clone())));
+        }
+        Some(forms::differences(&expected, &found))
     }
 
     /// Makes the host's tree in an empty directory.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::editor::{Entry, Files, above, is_below, remove};
-use super::forms::{HostFiles, form, of};
+use super::forms::{HostFiles, differences, form, of};
 
 /// A change of a sandbox.
 #[derive(Debug, Clone)]
@@ -54,13 +54,7 @@ impl AppliedFiles {
                 expected.extend(other.map(|other| (path.clone(), other)));
             }
         }
-        let paths: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
-        let differs = |path: &&String| expected.get(*path) != found.get(*path);
-        let line = |path: &String| {
-            let (expected, found) = (expected.get(path), found.get(path));
-            format!("{path}: {found:?} instead of {expected:?}")
-        };
-        paths.into_iter().filter(differs).map(line).collect()
+        differences(&expected, &found)
     }
 }
 

@@ -1,6 +1,9 @@
 //! A directory of the host and the sandboxes that it was staged for, changed by both sides in a random order.
 
+use std::collections::BTreeMap;
+
 use super::editor::{Editor, Entry, Files};
+use super::restage::restaged;
 use super::{ApplyEnd, ThreeTrees};
 
 /// The most sandboxes.
@@ -11,7 +14,7 @@ const EDITS_MAX: usize = 3;
 /// A directory, its sandboxes and what these keep: the files before each command.
 ///
 /// The sandboxes run commands, go back to earlier files by rollbacks and undos, and are forked; the host edits the
-/// directory, and stages it for other sandboxes. Now and then the changes of one are applied.
+/// directory, stages it for other sandboxes, and stages it anew for these. Now and then the changes of one are applied.
 #[derive(Debug)]
 pub struct StagedSequence {
     editor: Editor,
@@ -23,11 +26,17 @@ pub struct StagedSequence {
 
 #[derive(Debug, Clone)]
 struct StagedSandbox {
-    /// The files that it began with.
+    state: StagedFiles,
+    /// The files before each command and each rollback.
+    kept: Vec<StagedFiles>,
+}
+
+/// The files of a sandbox at a moment.
+#[derive(Debug, Clone)]
+struct StagedFiles {
+    /// The staged files below its own.
     old: Files,
     now: Files,
-    /// The files before each command and each rollback.
-    kept: Vec<Files>,
 }
 
 impl StagedSequence {
@@ -54,7 +63,7 @@ impl StagedSequence {
     pub fn next_apply(&mut self) -> ThreeTrees {
         loop {
             let index = self.editor.below(self.sandboxes.len());
-            match self.editor.below(12) {
+            match self.editor.below(13) {
                 0..=2 => self.edit_host(),
                 3..=5 => self.run(index),
                 6 => self.roll_back(index),
@@ -63,13 +72,14 @@ impl StagedSequence {
                 9 if self.sandboxes.len() < SANDBOXES_MAX => self.stage(),
                 10 | 11 => {
                     self.made.push(format!("apply {index}"));
-                    let sandbox = &self.sandboxes[index];
+                    let StagedFiles { old, now } = self.sandboxes[index].state.clone();
                     return ThreeTrees {
-                        old: sandbox.old.clone(),
-                        new: sandbox.now.clone(),
+                        old,
+                        new: now,
                         host: self.host.clone(),
                     };
                 }
+                12 => self.restage(index),
                 _ => {}
             }
         }
@@ -95,8 +105,8 @@ impl StagedSequence {
         self.made.push(format!("run {index}"));
         let times = 1 + self.editor.below(EDITS_MAX);
         let sandbox = &mut self.sandboxes[index];
-        sandbox.kept.push(sandbox.now.clone());
-        sandbox.now = self.editor.edited(&sandbox.now, times);
+        sandbox.kept.push(sandbox.state.clone());
+        sandbox.state.now = self.editor.edited(&sandbox.state.now, times);
     }
 
     /// Goes back to files that are kept. Those of this moment are kept, too.
@@ -105,8 +115,8 @@ impl StagedSequence {
         if !sandbox.kept.is_empty() {
             let to = self.editor.below(sandbox.kept.len());
             self.made.push(format!("rollback {index} to {to}"));
-            let files = sandbox.kept[to].clone();
-            let now = std::mem::replace(&mut sandbox.now, files);
+            let state = sandbox.kept[to].clone();
+            let now = std::mem::replace(&mut sandbox.state, state);
             sandbox.kept.push(now);
         }
     }
@@ -117,9 +127,23 @@ impl StagedSequence {
         if !sandbox.kept.is_empty() {
             let to = self.editor.below(sandbox.kept.len());
             self.made.push(format!("undo {index} to {to}"));
-            sandbox.now = sandbox.kept[to].clone();
+            sandbox.state = sandbox.kept[to].clone();
             sandbox.kept.truncate(to);
         }
+    }
+
+    /// Stages the directory anew below the changes of a sandbox. What is kept stays over the files of its time. If both
+    /// sides changed a path in different ways, nothing is done.
+    fn restage(&mut self, index: usize) {
+        let state = &self.sandboxes[index].state;
+        let Some(mut now) = restaged(&state.old, &state.now, &self.host) else {
+            self.made.push(format!("refused restage {index}"));
+            return;
+        };
+        self.made.push(format!("restage {index}"));
+        self.editor.divide(&mut now);
+        let old = self.host.clone();
+        self.sandboxes[index].state = StagedFiles { old, now };
     }
 
     fn fork(&mut self, index: usize) {
@@ -131,14 +155,29 @@ impl StagedSequence {
     fn stage(&mut self) {
         self.made.push("stage".to_owned());
         self.sandboxes.push(StagedSandbox {
-            old: self.host.clone(),
-            now: self.host.clone(),
+            state: StagedFiles {
+                old: self.host.clone(),
+                now: self.host.clone(),
+            },
             kept: Vec::new(),
         });
     }
 }
 
 impl Editor {
+    /// Makes names of one file that have not the same content and permissions names of different files.
+    fn divide(&mut self, files: &mut Files) {
+        let mut firsts: BTreeMap<u32, (&'static str, u16)> = BTreeMap::new();
+        for entry in files.values_mut() {
+            if let Entry::File { number, text, mode } = entry {
+                let found = (*text, *mode);
+                if *firsts.entry(*number).or_insert(found) != found {
+                    *number = self.next_number();
+                }
+            }
+        }
+    }
+
     /// Makes every name of a tree that of a file by itself.
     fn separate(&mut self, files: &mut Files) {
         for entry in files.values_mut() {

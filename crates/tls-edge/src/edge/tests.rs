@@ -54,3 +54,21 @@ fn a_secret_needs_a_placeholder_and_a_place() {
         );
     }
 }
+
+#[test]
+fn requests_change_within_the_constraints() {
+    let edge = edge(
+        vec![secret("K@api.example.com")],
+        &["api.example.com", "b.example"],
+    )
+    .unwrap();
+    let requests = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+    edge.set_requests(requests(&["api.example.com/v1/*:GET", "b.example"]))
+        .unwrap();
+    assert!(edge.names("b.example"));
+    let refused = edge.set_requests(requests(&["api.example.com", "example.org"]));
+    assert!(matches!(refused, Err(EdgeError::NotCovered { host }) if host == "example.org"));
+    assert!(edge.names("b.example") && !edge.names("example.org"));
+    edge.set_requests(Vec::new()).unwrap();
+    assert!(!edge.names("b.example") && edge.names("api.example.com"));
+}

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::*;
 
 /// Returns the hello of a client that asks for a name, in one record.
-fn client_hello(name: &str, protocols: &[&str]) -> Vec<u8> {
+pub(crate) fn client_hello(name: &str, protocols: &[&str]) -> Vec<u8> {
     let provider = Arc::new(ring::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

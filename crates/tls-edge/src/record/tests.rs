@@ -1,6 +1,11 @@
 use http::Request;
 
 use super::*;
+use crate::exchanges::Exchanges;
+
+fn ongoing() -> Ongoing {
+    Arc::new(Exchanges::default()).begin()
+}
 
 fn head(uri: &str) -> request::Parts {
     let request = Request::builder().method("POST").uri(uri).body(());
@@ -10,7 +15,12 @@ fn head(uri: &str) -> request::Parts {
 #[test]
 fn a_request_is_reported_once_when_its_last_part_is_dropped() {
     let (reports, mut receiver) = Reports::new();
-    let record = Record::new(&head("/v1/x?token=1"), "api.example.com", reports);
+    let record = Record::new(
+        &head("/v1/x?token=1"),
+        "api.example.com",
+        reports,
+        ongoing(),
+    );
     let other = Arc::clone(&record);
     record.allow(vec!["K".parse().unwrap()]);
     record.answer(StatusCode::CREATED);
@@ -35,7 +45,7 @@ fn a_request_is_reported_once_when_its_last_part_is_dropped() {
 #[test]
 fn a_request_that_is_not_sent_is_denied() {
     let (reports, mut receiver) = Reports::new();
-    let record = Record::new(&head("/"), "api.example.com", reports);
+    let record = Record::new(&head("/"), "api.example.com", reports, ongoing());
     record.report_reflected("K".parse().unwrap());
     drop(record);
     let Ok(EdgeEvent::SecretReflected { host, path, .. }) = receiver.try_recv() else {

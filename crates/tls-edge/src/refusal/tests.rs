@@ -2,11 +2,13 @@ use http::{Request, header};
 use http_body_util::BodyExt as _;
 
 use super::*;
+use crate::exchanges::Exchanges;
 use crate::record::Reports;
 
 async fn answered(refusal: &Refusal, is_h2: bool) -> (Response<()>, String) {
     let head = Request::new(()).into_parts().0;
-    let record = Record::new(&head, "api.example.com", Reports::new().0);
+    let ongoing = Arc::new(Exchanges::default()).begin();
+    let record = Record::new(&head, "api.example.com", Reports::new().0, ongoing);
     let answer = refusal.answer("api.example.com", is_h2, record);
     let (head, body) = answer.into_parts();
     let body = body.collect().await.unwrap().to_bytes();

@@ -13,6 +13,12 @@ use crate::upstream::{HostAuthority, Upstream, ok};
 
 /// Checks that a host with this certificate gets no request, and that the guest learns why.
 async fn assert_unproved(trusted: &HostAuthority, config: Arc<ServerConfig>, reason: &str) {
+    let upstream = unproved(trusted, config, reason).await;
+    assert_eq!(upstream.handshakes(), 0);
+}
+
+/// Does the same for a host whose handshake is complete before it is refused.
+async fn unproved(trusted: &HostAuthority, config: Arc<ServerConfig>, reason: &str) -> Upstream {
     let upstream = Upstream::http(config, ok()).await;
     let lab = Lab::with(upstream, trusted, &format!("K@{HOST}"), &[]);
     for guest in lab.guests().await {
@@ -25,7 +31,7 @@ async fn assert_unproved(trusted: &HostAuthority, config: Arc<ServerConfig>, rea
         }
         guest.close().await;
     }
-    assert_eq!(lab.upstream.handshakes(), 0);
+    assert!(lab.upstream.seen().is_empty());
     let reasons: Vec<_> = lab
         .log
         .all()
@@ -46,6 +52,7 @@ async fn assert_unproved(trusted: &HostAuthority, config: Arc<ServerConfig>, rea
         assert_eq!(record.verdict, HttpVerdict::Denied);
         assert!(record.secrets.is_empty());
     }
+    lab.upstream
 }
 
 #[tokio::test]
@@ -121,6 +128,18 @@ async fn wait_for(lab: &Lab, event: &EdgeEvent) {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_host_with_large_certificates_is_not_used() {
+    let authority = HostAuthority::new();
+    let others = (0..600).map(|number| format!("host-{number}.of-many.example.net"));
+    let others: Vec<_> = others.collect();
+    let mut names = vec![HOST];
+    names.extend(others.iter().map(String::as_str));
+    let config = authority.config(&names, &["http/1.1"]);
+    let upstream = unproved(&authority, config, "certificates are too large").await;
+    assert_eq!(upstream.handshakes(), 2);
 }
 
 /// Returns the answer of an upstream that sends these bytes and closes without the end of TLS.

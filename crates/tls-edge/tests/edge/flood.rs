@@ -10,7 +10,7 @@ use crate::lab::{Lab, within};
 use crate::upstream::{frames, handler, ok};
 
 /// The number of connections at once that are ended, or whose hello is not complete.
-const CONNECTIONS_MAX: usize = 96;
+const CONNECTIONS_MAX: usize = 1_008;
 /// The number of these that speak HTTP/2.
 const HTTP2_CONNECTIONS_MAX: usize = 8;
 
@@ -24,8 +24,12 @@ async fn connections_beyond_the_limit_are_refused_and_the_others_go_on() {
         let (mut guest, served) = lab.open();
         guest.write_all(&[22]).await.unwrap();
         stalled.push((guest, served));
+        tokio::task::yield_now().await;
     }
-    tokio::task::yield_now().await;
+    // Each of them has had the time to take its place.
+    for _ in 0..CONNECTIONS_MAX {
+        tokio::task::yield_now().await;
+    }
     let (mut guest, served) = lab.open();
     let outcome = within(served).await.unwrap();
     assert!(

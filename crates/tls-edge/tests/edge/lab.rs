@@ -137,7 +137,7 @@ impl Lab {
         let (guest, side) = tokio::io::duplex(64 * 1024);
         let (edge, log, passes) = (Arc::clone(&self.edge), Arc::clone(&self.log), self.passes);
         let served = tokio::spawn(async move {
-            let dial = move || TcpStream::connect(address);
+            let dial = move |_: Option<String>| TcpStream::connect(address);
             edge.serve(side, 443, dial, passes, &*log).await
         });
         (guest, served)

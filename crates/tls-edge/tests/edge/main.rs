@@ -17,6 +17,7 @@ mod reflection;
 mod requests;
 mod rules;
 mod smuggling;
+mod turns;
 mod upgrades;
 mod upstream;
 mod values;

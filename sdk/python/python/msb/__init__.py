@@ -31,6 +31,7 @@ from ._async._sandbox import AsyncSandbox
 from ._async._sandbox_changes import AsyncSandboxChanges
 from ._async._sandbox_commands import AsyncSandboxCommands
 from ._async._sandboxes import AsyncSandboxes
+from ._async._network import AsyncSandboxNetwork
 from ._async._secrets import AsyncSecrets
 from ._async._snapshots import AsyncSnapshots
 from ._async._streams import (
@@ -56,6 +57,7 @@ from ._sync._sandbox import Sandbox
 from ._sync._sandbox_changes import SandboxChanges
 from ._sync._sandbox_commands import SandboxCommands
 from ._sync._sandboxes import Sandboxes
+from ._sync._network import SandboxNetwork
 from ._sync._secrets import Secrets
 from ._sync._snapshots import Snapshots
 from ._sync._streams import ByteStream, Logs, NetworkLog, StatsWatch, TarUpload
@@ -90,6 +92,7 @@ from ._types import (
     MarkedChange,
     Mount,
     Network,
+    NetworkPolicy,
     NetworkRecord,
     NetworkTotals,
     Output,
@@ -194,6 +197,7 @@ __all__ = [
     "AsyncPush",
     "AsyncReadableFiles",
     "AsyncSandbox",
+    "AsyncSandboxNetwork",
     "AsyncSandboxChanges",
     "AsyncSandboxCommands",
     "AsyncSandboxQuestions",
@@ -256,6 +260,7 @@ __all__ = [
     "NameTaken",
     "Network",
     "NetworkLog",
+    "NetworkPolicy",
     "NetworkRecord",
     "NetworkTotals",
     "NotExecutable",
@@ -293,6 +298,7 @@ __all__ = [
     "Rule",
     "RuleState",
     "Sandbox",
+    "SandboxNetwork",
     "SandboxChanges",
     "SandboxCommands",
     "SandboxEnded",

@@ -151,20 +151,23 @@ def _ports(ports: Ports) -> list[Any]:
     return [dataclasses.asdict(port) if isinstance(port, Port) else port for port in listed]
 
 
-def _network(given: Network | str) -> Any:
-    network: Any = given
-    if isinstance(network, str):
-        return network
-    if not isinstance(network, Network):
+def network(given: Network | str) -> Any:
+    value: Any = given
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Network):
         raise TypeError(
             "network must be a Network, or 'outbound', 'listed' or 'none', "
-            f"not {type(network).__name__}"
+            f"not {type(value).__name__}"
         )
     return {
-        "mode": network.mode,
-        "allow": _texts(network.allow),
-        "deny": _texts(network.deny),
-        "dns": _texts(network.dns),
+        "mode": value.mode,
+        "allow": _texts(value.allow),
+        "deny": _texts(value.deny),
+        "dns": _texts(value.dns),
+        "ask": value.ask,
+        "upstream_proxy": value.upstream_proxy,
+        "log": value.log,
     }
 
 
@@ -248,7 +251,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "mounts": _mounts,
     "root_disk": _root_disk,
     "ports": _ports,
-    "network": _network,
+    "network": network,
     "secrets": _secrets,
     "copy": _copy,
     "make_directories": lambda paths: [{"path": path} for path in _texts(paths)],

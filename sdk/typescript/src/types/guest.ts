@@ -3,6 +3,8 @@ import type { Size } from "./client.js";
 
 /** The settings of a sandbox's guest. */
 export interface GuestSettings {
+  /** True if programs of the guest can list the keys of the host's SSH agent and sign with them. */
+  readonly forwardAgent?: boolean | undefined;
   /** The guest's hostname; the sandbox's name by default. */
   readonly hostname?: string | undefined;
   /** True if process 1 is an init, which starts the main command, passes signals on to it and reaps orphans. */
@@ -15,6 +17,8 @@ export interface GuestSettings {
   readonly readOnly?: boolean | undefined;
   /** Size of `/dev/shm`; half of the memory by default. */
   readonly shm?: Size | undefined;
+  /** Unix sockets of the host that programs of the guest can connect to, each as `HOST_PATH:GUEST_PATH[:mode=MODE,owner=USER]`. */
+  readonly sockets?: readonly string[] | undefined;
   /** Settings of the guest's kernel, by name, such as `net.core.somaxconn`. */
   readonly sysctls?: Readonly<Record<string, string>> | undefined;
   /** Size of `/tmp` in memory; by default `/tmp` is on the writable disk. */

@@ -58,6 +58,7 @@ export type NetworkRecord =
   | NetworkConnect
   | NetworkClose
   | NetworkQuery
+  | NetworkRulesChanged
   | NetworkLost
   | NetworkHello
   | NetworkRequest
@@ -117,7 +118,13 @@ export interface NetworkClose {
     | "timeout"
     | "idle"
     | "denied"
+    | "busy"
+    | "revoked"
+    | "proxy-refused"
+    | "proxy-failed"
     | "machine";
+  /** The status with which the upstream proxy refused it: of HTTP, or the reply of SOCKS5; absent otherwise. */
+  readonly status?: number;
 }
 
 /** A DNS query, and its answer. */
@@ -140,6 +147,26 @@ export interface NetworkQuery {
   readonly hint?: string;
   /** The number of equal events that the record stands for; absent if it is one. */
   readonly count?: number;
+}
+
+/** The host has changed the rules. */
+export interface NetworkRulesChanged {
+  /** The time, in RFC 3339, with milliseconds. */
+  readonly time: string;
+  /** The name of this event. */
+  readonly event: "rules";
+  /** The side that has changed them. */
+  readonly by: string;
+  /** The default for destinations that no rule applies to, from now on. */
+  readonly mode: "outbound" | "listed";
+  /** The rules that allow and are new. */
+  readonly allow: readonly string[];
+  /** The rules that deny and are new. */
+  readonly deny: readonly string[];
+  /** The rules of both kinds that no longer hold. */
+  readonly removed: readonly string[];
+  /** The number of further rules that are new or no longer hold. */
+  readonly more: number;
 }
 
 /** Events that are not in the log, because there were too many. */

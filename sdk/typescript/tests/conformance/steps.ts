@@ -9,14 +9,17 @@ import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import {
-  Msb,
   type Answering,
   type Diff,
   type FileInfo,
   type Job,
   type LogOptions,
   type LogRecord,
+  Msb,
   type MsbOptions,
+  Network,
+  type NetworkPolicy,
+  type NetworkRules,
   type Output,
   type Process,
   type Question,
@@ -234,6 +237,11 @@ async function networkLog(step: Step, stage: Stage): Promise<Result> {
   throw new Error("the log has ended");
 }
 
+/** Returns the rules of a network as the data has them. */
+function policyOf({ mode, allow, deny, ask }: NetworkPolicy): Result {
+  return { mode, allow, deny, ask };
+}
+
 async function httpGet(step: Step, stage: Stage): Promise<Result> {
   const ports = await stage.sandbox(step).ports();
   const port = ports.find(({ guestPort }) => guestPort === step["guest_port"]);
@@ -360,6 +368,15 @@ const STEPS: Readonly<Record<string, StepFunction>> = {
       sources: secrets.map(({ source }) => source),
       states: secrets.map(({ state }) => state),
     };
+  },
+  network_show: async (step, stage) => policyOf(await stage.sandbox(step).network.show()),
+  network_allow: async (step, stage) => policyOf(await stage.sandbox(step).network.allow(step["rules"] as string[])),
+  network_deny: async (step, stage) => policyOf(await stage.sandbox(step).network.deny(step["rules"] as string[])),
+  network_remove: async (step, stage) => policyOf(await stage.sandbox(step).network.remove(step["rules"] as string[])),
+  network_set: async (step, stage) => {
+    const { mode, ...rules } = step["network"] as { mode: "outbound" | "listed" | "none" } & NetworkRules;
+    const network = mode === "none" ? Network.none() : mode === "listed" ? Network.listed(rules) : Network.outbound(rules);
+    return policyOf(await stage.sandbox(step).network.set(network));
   },
   secret_set: async (step, stage) => stage.sandbox(step).secrets.set(step["name"] as string, sourceOf(step)),
   secret_remove: async (step, stage) => stage.sandbox(step).secrets.remove(step["name"] as string),

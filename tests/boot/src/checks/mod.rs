@@ -29,6 +29,7 @@ mod mounts;
 mod native_root;
 pub(crate) mod network;
 mod network_log;
+mod network_rules;
 mod owners;
 mod patches;
 mod pause;
@@ -46,6 +47,10 @@ mod share_asks;
 mod share_rules;
 mod silence;
 mod snapshots;
+mod sockets;
+mod sockets_scene;
+mod ssh;
+mod ssh_sockets;
 mod staged;
 mod staged_git;
 mod stream_owners;
@@ -54,6 +59,7 @@ mod surroundings;
 mod terminal;
 mod undo;
 mod unrunnable;
+mod upstream_proxy;
 mod volumes;
 
 use anyhow::Result;
@@ -116,6 +122,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "what goes out is in a log that the guest cannot forge",
         network_log::recorded,
+    ),
+    (
+        "connections go through the proxy of the user",
+        upstream_proxy::used,
     ),
     (
         "without a network there is only the loopback",
@@ -287,12 +297,24 @@ const OF_GUEST: &[Check] = &[
         secrets::used,
     ),
     (
+        "rules of the network change while a sandbox runs, and stay",
+        network_rules::changed,
+    ),
+    (
+        "a guest asks for denied destinations, and gets those that are allowed",
+        network_rules::asked,
+    ),
+    (
         "values of secrets change while connections are open, and outlive no start",
         secrets_kept::changed,
     ),
     (
         "single requests are allowed, and a sandbox without rules for them has no authority",
         secrets_kept::requests,
+    ),
+    (
+        "sockets of the host are forwarded, an SSH agent only lists and signs, and a flood is bounded",
+        sockets::forwarded,
     ),
     (
         "ports that the host chooses are printed, and lead into the sandbox",
@@ -308,6 +330,10 @@ const OF_GUEST: &[Check] = &[
     (
         "space that is freed comes back to the host",
         resources::shrinking,
+    ),
+    (
+        "OpenSSH's own programs use a sandbox without a server in the image",
+        ssh::served,
     ),
 ];
 

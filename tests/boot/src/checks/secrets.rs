@@ -13,6 +13,7 @@ use test_support::{TestEnv, describe, expect_code, schema};
 use super::disks::directory;
 use super::secrets_canary::Canaries;
 use super::secrets_scene::{API, LIAR, OTHER, Scene, ask, expect_record, guest, records, told};
+use crate::forged::forge;
 
 const NAME: &str = "checks-secrets";
 /// The user of the guest's commands, which owns the file with a placeholder.
@@ -314,33 +315,12 @@ fn has_records(env: &TestEnv, scene: &Scene) -> Result<()> {
 
 /// Checks that the sandbox's authority can sign for the hosts of its secrets and for no others.
 fn constrained(sandbox: &Path, env: &TestEnv) -> Result<()> {
-    let (certificate, key) = (sandbox.join("ca.pem"), sandbox.join("ca.key"));
     let verified = |host: &str| -> Result<bool> {
-        let leaf = env.work.join("leaf.pem");
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-nodes", "-days", "2", "-newkey", "ec"])
-            .args([
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-subj",
-                "/CN=leaf",
-            ])
-            .args(["-addext", &format!("subjectAltName=DNS:{host}")])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .arg("-CA")
-            .arg(&certificate)
-            .arg("-CAkey")
-            .arg(&key)
-            .arg("-out")
-            .arg(&leaf)
-            .arg("-keyout")
-            .arg(env.work.join("leaf.key"))
-            .output()?;
-        ensure!(made.status.success(), "openssl req: {}", describe(&made));
+        let leaf = forge(sandbox, host, &env.work)?;
         let verify = Command::new("openssl")
             .args(["verify", "-CAfile"])
-            .arg(&certificate)
-            .arg(&leaf)
+            .arg(sandbox.join("ca.pem"))
+            .arg(leaf.certificate)
             .output()?;
         let said = describe(&verify);
         let is_constraint = said.contains("permitted subtree violation");

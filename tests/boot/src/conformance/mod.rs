@@ -5,6 +5,7 @@ mod commands;
 mod data;
 mod expectation;
 mod http;
+mod network;
 mod secrets;
 mod snapshots;
 mod steps;

@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::data::{self, Variables, bytes, named};
 use super::expectation::{Field, Fields, plain};
-use super::{changes, commands, http, secrets, snapshots};
+use super::{changes, commands, http, network, secrets, snapshots};
 
 /// The time in which a condition has to become true.
 const EVENTUALLY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -106,6 +106,12 @@ impl Stage<'_> {
             size.parse::<msb_sdk::Size>()
                 .map_err(msb_sdk::Error::from)?;
         }
+        // Nor a forward that is none.
+        for text in step["options"]["sockets"].as_array().into_iter().flatten() {
+            let text = text.as_str().context("a socket without text")?;
+            text.parse::<msb_sdk::SocketForward>()
+                .map_err(msb_sdk::Error::from)?;
+        }
         Ok(self.options(step)?)
     }
 }
@@ -135,6 +141,7 @@ pub(super) async fn perform(stage: &mut Stage<'_>, step: &Value) -> Result<Field
         "history" => snapshots::history(stage.sandbox(step)?, step).await,
         "undo" => snapshots::undo(stage.sandbox(step)?, step).await,
         _ if name.starts_with("snapshot_") => snapshots::perform(stage.sandbox(step)?, step).await,
+        _ if name.starts_with("network_") => network::perform(stage.sandbox(step)?, step).await,
         _ if name.starts_with("secret_") => secrets::perform(stage.sandbox(step)?, step).await,
         _ if name.starts_with("job_") => job(stage, step).await,
         _ if name.starts_with("image_") || name.starts_with("volume_") => stored(stage, step).await,

@@ -13,13 +13,17 @@ use test_support::harness::{self, Trial};
 
 use service::Service;
 
-/// Returns a test for each service, and one of clients. Those of the long form run on request.
+/// Returns a test for each service, and those of clients. Those of the long form run on request.
 pub(crate) fn tests() -> Vec<Trial> {
     let services = table::all();
     let services = services.map(|(service, is_long)| test(service).with_ignored_flag(is_long));
     let clients = format!("gallery::boot_{}", clients::NAME);
     let clients = harness::test(clients, clients::trusting).with_ignored_flag(true);
-    services.chain([clients]).collect()
+    let layouts = clients::LAYOUTS.iter().map(|layout| {
+        let name = format!("gallery::boot_{}", harness::name_of(layout.image.name));
+        harness::test(name, move || clients::trusted(layout)).with_ignored_flag(true)
+    });
+    services.chain([clients]).chain(layouts).collect()
 }
 
 fn test(service: &'static Service) -> Trial {

@@ -1,7 +1,10 @@
 //! The initial inputs of fuzzing.
 
 mod disk_images;
+mod doors;
 mod ext4;
+mod frames;
+mod sftp;
 
 use std::path::Path;
 
@@ -26,12 +29,18 @@ pub fn write(corpus: &Path) -> Result<String> {
         ("tar_layer", layers()),
         ("erofs_image", vec![("small".to_owned(), erofs()?)]),
         ("disk_image", disk_images::images()?),
+        ("edge_answer", doors::answers()),
+        ("edge_request", doors::requests()),
         ("ext4_image", ext4::images()?),
         ("vmdk_descriptor", vec![("two".to_owned(), vmdk()?)]),
         ("manifest", documents()),
-        ("agent_frames", frames()),
+        ("agent_frames", agent_frames()),
         ("apply_record", apply_records()),
+        ("mcp_input", doors::messages()),
+        ("network_frames", frames::frames()),
         ("sandbox_disk", disks()),
+        ("secret_words", doors::words()),
+        ("sftp_requests", sftp::packets()),
         ("snapshot_file", snapshots()?),
         ("staged_disk", staged_disks()),
     ] {
@@ -115,7 +124,7 @@ fn documents() -> Vec<(String, Vec<u8>)> {
 }
 
 /// Returns inputs: a byte that chooses the behaviour of guest and host, then the guest's data.
-fn frames() -> Vec<(String, Vec<u8>)> {
+fn agent_frames() -> Vec<(String, Vec<u8>)> {
     // A gRPC message: not compressed, a length, Protocol Buffers.
     let message = |bytes: &[u8]| {
         let length = u8::try_from(bytes.len()).unwrap_or(0);

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result, bail};
 
 use super::log::Entry;
+use super::staged::PROJECT;
 
 /// A condition that an image, a sandbox, a snapshot or a file must meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,10 @@ pub(super) struct History {
     /// The promise for the file that is copied into each sandbox, by the name of the sandbox or snapshot whose
     /// disk has it. It counts if the disk exists.
     pub(super) files: BTreeMap<String, Promise>,
+    /// The promise for the file that each sandbox adds to its staged directory, by the sandbox's name.
+    pub(super) additions: BTreeMap<String, Promise>,
+    /// The promise for that file in the directory of the host.
+    pub(super) applied: BTreeMap<String, Promise>,
 }
 
 /// The moment of a command that a mark is of.
@@ -76,6 +81,15 @@ impl History {
                 self.discard_snapshots(object, moment);
             }
             "bare" => set(&mut self.sandboxes, object, moment, Promise::Here),
+            "staged" => {
+                set(&mut self.sandboxes, object, moment, Promise::Here);
+                self.additions.insert(object.to_owned(), Promise::Gone);
+            }
+            "add" => set(&mut self.additions, object, moment, Promise::Here),
+            "project" => set(&mut self.applied, PROJECT, moment, Promise::Gone),
+            "apply" => set(&mut self.applied, PROJECT, moment, Promise::Here),
+            // The sandbox keeps what it had.
+            "restage" => {}
             "edit" => set(&mut self.files, object, moment, Promise::Here),
             "snapshot" => drop(self.keep_disk(object, moment)?),
             "drop" | "prune" => set(&mut self.snapshots, object, moment, Promise::Gone),
@@ -168,6 +182,34 @@ mod tests {
         assert_eq!(promise(&marks, "a"), Some(Promise::Here));
         assert_eq!(promise(&marks, "b"), None);
     }
+
+    #[test]
+    fn an_apply_promises_the_file_on_the_host_and_leaves_that_of_the_sandbox() {
+        let marks = [
+            "end project project",
+            "end staged t",
+            "end add t",
+            "begin apply t",
+            "end apply t",
+            "begin restage t",
+            "begin project project",
+            "begin staged t",
+        ];
+        let expected = [
+            (2, Promise::Gone, Promise::Gone),
+            (3, Promise::Here, Promise::Gone),
+            (4, Promise::Here, Promise::Either),
+            (6, Promise::Here, Promise::Here),
+            (7, Promise::Here, Promise::Either),
+            (8, Promise::Gone, Promise::Either),
+        ];
+        for (count, added, applied) in expected {
+            let found = history(&marks[..count]);
+            let found = (found.additions["t"], found.applied[PROJECT]);
+            assert_eq!(found, (added, applied), "after {count} marks");
+        }
+    }
+
     #[test]
     fn a_rollback_promises_a_snapshot_and_a_file() {
         let marks = [

@@ -9,6 +9,7 @@ use super::images::{Images, store};
 use super::listing::{difference, list, without_disk_stamps};
 use super::mount::Mount;
 use super::sandboxes::Sandboxes;
+use super::staged::StagedDirectory;
 use test_support::{Msb, TestEnv, succeed};
 
 /// Directories of the store in which every file is either intact or missing.
@@ -126,6 +127,11 @@ impl Judge {
             let files = files.as_deref().unwrap_or_default();
             case.sandboxes().promises(history, files)
         });
+        let having = case.note(Fault::Torn, |case| case.staged().files());
+        case.note(Fault::Lost, |case| {
+            let having = having.unwrap_or_default();
+            case.staged().promises(history, &having)
+        });
         case.note(Fault::Unhealed, Case::heal);
         case.note(Fault::Unhealed, Case::clear);
         case.faults
@@ -140,6 +146,10 @@ impl Case<'_> {
             self.faults.push((fault, format!("{error:#}")));
         }
         result.ok()
+    }
+
+    fn staged(&self) -> StagedDirectory<'_> {
+        StagedDirectory { msb: &self.msb }
     }
 
     fn sandboxes(&self) -> Sandboxes<'_> {

@@ -1,7 +1,7 @@
 //! Power cuts, by replaying a recording of a disk's writes.
 //!
 //! In the lab msb loads, pulls and removes images, creates sandboxes, takes snapshots and goes back to
-//! them on a disk of its own, of which QEMU records every write and every flush. For each point of the
+//! them, stages a directory, and applies a change to it, on a disk of its own, of which QEMU records every write and every flush. For each point of the
 //! recording the disk is built as a power cut there may leave it: the writes up to the last flush, and
 //! of those after it all, some, or some and one in part. The host's kernel mounts it, replaying the
 //! journal (if ext4's own superblock is torn, `e2fsck` has to repair it first, and that is counted),
@@ -10,6 +10,7 @@
 //! - no file with a final name is torn,
 //! - the effect of every command that had succeeded is kept,
 //! - the disk of each sandbox and of each snapshot needs no repair, and has the files that it must have,
+//! - a sandbox reads what was staged for it, and an applied file is whole or missing,
 //! - the same commands succeed again, and give exactly the bytes of a store that never lost power; each
 //!   sandbox has snapshots, forks and rollbacks, and can be removed.
 //!
@@ -26,6 +27,7 @@ mod random;
 mod record;
 mod replay;
 mod sandboxes;
+mod staged;
 mod tally;
 
 use std::path::PathBuf;

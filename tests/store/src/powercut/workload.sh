@@ -61,6 +61,27 @@ edit() {
     debugfs -w -R "write kept upper/kept" "$disk_of_it" >/tmp/edit 2>&1
     sync "$disk_of_it"
 }
+
+# The directory of the host that is staged, without the file that the sandbox adds.
+project() {
+    mkdir -p "/mnt/store/$1"
+    [ -e "/mnt/store/$1/seen" ] || cp kept "/mnt/store/$1/seen"
+    rm -f "/mnt/store/$1/added"
+    sync "/mnt/store/$1/seen" "/mnt/store/$1" /mnt/store
+}
+staged() { bare "$1" "$2" -v /mnt/store/project:/work:staged; }
+# debugfs has no journal, so the disk is replaced as a whole.
+add() {
+    disk_of_it=$(ls "$MSB_HOME"/sandboxes/*/upper.ext4)
+    cp -p --sparse=always "$disk_of_it" /mnt/store/new-disk
+    debugfs -w -R "write kept staged/0/upper/added" /mnt/store/new-disk >/tmp/add 2>&1
+    sync /mnt/store/new-disk
+    mv /mnt/store/new-disk "$disk_of_it"
+    sync "$(dirname "$disk_of_it")" /mnt/store
+}
+apply() { msb apply "$1"; }
+restage() { msb restage "$1"; }
+
 fork() { msb fork "$2" "$1"; }
 snapshot() { msb snapshot create "$1"; }
 drop() { msb snapshot rm "$1"; }
@@ -108,6 +129,12 @@ round=0
 while [ $round -lt "$rounds" ]; do
     round=$((round + 1))
     together a b
+    step project project
+    step staged t1 a
+    step add t1
+    step apply t1
+    step restage t1
+    step snapshot t1@one
     step bare s1 a
     step edit s1
     step snapshot s1@one
@@ -123,6 +150,7 @@ while [ $round -lt "$rounds" ]; do
     step load b
     step fork s3 s1@one
     step drop s1@one
+    step discard t1
     step prune s1@2
     step restore n1@one n1@one
     step remove a

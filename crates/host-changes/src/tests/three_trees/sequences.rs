@@ -1,5 +1,5 @@
-//! Sequences of edits by both sides, with rollbacks, undos and forks of the sandboxes between the applies. Some applies
-//! are killed, and finished from their records.
+//! Sequences of edits by both sides, with rollbacks, undos, forks and stagings anew of the sandboxes between the applies.
+//! Some applies are killed, and finished from their records.
 
 use testkit::{ApplyEnd, HostFiles, StagedSequence, ThreeTrees};
 use tree_diff::{InMemory, Scope, Unrelated, compare};
@@ -20,6 +20,8 @@ struct Ends {
     conflicts: u64,
     finished: u64,
     resumed: u64,
+    /// The applies after at least one staging anew.
+    restaged: u64,
 }
 
 /// Applies the changes of a sandbox; ends after some of the steps, and finishes them, if `killed_at` is given. Returns
@@ -64,7 +66,7 @@ fn check(
 }
 
 #[test]
-fn sequences_with_rollbacks_undos_and_forks_end_as_the_model_says() {
+fn sequences_with_rollbacks_undos_forks_and_restages_end_as_the_model_says() {
     let (first, count) = (number(FIRST, 0), number(COUNT, SEQUENCES));
     let home = temporary();
     let records = ApplyRecords::of_home(home.path());
@@ -75,6 +77,8 @@ fn sequences_with_rollbacks_undos_and_forks_end_as_the_model_says() {
             let trees = sequence.next_apply();
             let at = seed.wrapping_mul(31).wrapping_add(turn * 7);
             let killed_at = usize::try_from(at).ok().filter(|at| at % 3 == 0);
+            let mut made = sequence.made().iter();
+            ends.restaged += u64::from(made.any(|step| step.starts_with("restage")));
             let context = format!("sequence {seed}: {:?}", sequence.made());
             let end = check(&trees, killed_at, &records, &context);
             match (&end, killed_at) {
@@ -89,7 +93,7 @@ fn sequences_with_rollbacks_undos_and_forks_end_as_the_model_says() {
     // All ends are frequent enough to mean something.
     if count >= SEQUENCES {
         let few = count * APPLIES / 20;
-        let ends = [ends.conflicts, ends.finished, ends.resumed];
+        let ends = [ends.conflicts, ends.finished, ends.resumed, ends.restaged];
         assert!(ends.iter().all(|end| *end > few), "{ends:?} of {count}");
     }
 }

@@ -86,6 +86,7 @@ fn rights(access: Access, is_directory: bool) -> BitFlags<AccessFs> {
             ReadFile | ReadDir | WriteFile | Truncate | MakeReg | RemoveFile | MakeDir | RemoveDir
                 | MakeSym | MakeFifo | MakeSock | Refer
         }),
+        Access::Connect => AccessFs::ResolveUnix.into(),
     };
     if is_directory {
         rights

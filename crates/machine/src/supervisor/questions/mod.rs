@@ -3,6 +3,7 @@
 mod events;
 mod journal;
 mod listeners;
+mod network;
 mod numbers;
 mod shares;
 mod state;
@@ -20,6 +21,7 @@ use tokio::time::sleep_until;
 pub(super) use events::Events;
 use journal::LimitedJournal;
 use listeners::Listeners;
+pub(super) use network::NetworkQuestions;
 use numbers::Numbers;
 pub(super) use shares::ShareQuestions;
 use state::{Asker, State, lock, now};
@@ -46,6 +48,7 @@ impl Questions {
             listeners: Listeners::default(),
             answers: None,
             shares: Vec::new(),
+            network: None,
             is_closed: false,
             journal: LimitedJournal::open(path),
             changed: Arc::clone(&changed),

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use msb_agent_protocol::v1::{Asked, Told};
-use questions::{Closed, End, Event, InvalidQuestion, Kind, Question, Queue};
+use msb_network::ToNetwork;
+use questions::{Closed, End, Event, InvalidQuestion, Kind, Question, Queue, Verdict};
 use tokio::sync::{Notify, mpsc};
 
 use super::journal::LimitedJournal;
@@ -16,8 +17,9 @@ use crate::share_messages::ToShare;
 /// The answers that wait for the agent. With more of them no question is taken from it. It does not wait for the
 /// answers to questions that are open, so these are added in any case.
 pub(super) const ANSWERS_MAX: usize = 64;
-/// The open questions about files of shares. The others are left to processes that ask by themselves.
-pub(super) const OF_SHARES_MAX: usize = 12;
+/// The open questions about files of shares and destinations of the network together. The others are left to processes
+/// that ask by themselves.
+pub(super) const OF_ACCESSES_MAX: usize = 12;
 
 /// The state of a sandbox's questions.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(super) struct State {
     pub(super) answers: Option<VecDeque<Told>>,
     /// The processes of shares, which take answers in order.
     pub(super) shares: Vec<mpsc::Sender<ToShare>>,
+    /// The network's process; `None` if there is none.
+    pub(super) network: Option<mpsc::Sender<ToNetwork>>,
     /// True while no process can wait for an answer: questions are denied at once.
     pub(super) is_closed: bool,
     pub(super) journal: LimitedJournal,
@@ -51,11 +55,17 @@ pub(super) enum Asker {
         /// The share's number of the question.
         token: u64,
     },
+    /// A connection of the guest, or a query.
+    Network {
+        /// The network's number of the question.
+        token: u64,
+    },
 }
 
 impl Asker {
-    const fn is_share(&self) -> bool {
-        matches!(self, Self::Share { .. })
+    /// Returns true for an access that waits, and no process has asked.
+    const fn is_access(&self) -> bool {
+        matches!(self, Self::Share { .. } | Self::Network { .. })
     }
 }
 
@@ -107,11 +117,11 @@ impl State {
     pub(super) fn take(&mut self, question: Result<Question, InvalidQuestion>, asker: Asker) {
         let question = match question {
             Ok(question) => question,
-            Err(error) => return self.tell(asker, false, &format!("denied: {error}")),
+            Err(error) => return self.tell(asker, None, &format!("denied: {error}")),
         };
         let Some(number) = self.number() else {
             let text = "denied: the host could not give the question a number";
-            return self.tell(asker, false, text);
+            return self.tell(asker, None, text);
         };
         let question = question.numbered(number);
         if self.is_closed {
@@ -120,7 +130,7 @@ impl State {
         if self.listeners.is_empty() {
             return self.refuse(question, asker, End::NoListener);
         }
-        if asker.is_share() && self.queue.count(Asker::is_share) >= OF_SHARES_MAX {
+        if asker.is_access() && self.queue.count(Asker::is_access) >= OF_ACCESSES_MAX {
             return self.refuse(question, asker, End::TooMany);
         }
         match self.queue.ask(question, asker, now()) {
@@ -198,7 +208,7 @@ impl State {
                 token,
                 end,
             } = closed;
-            self.tell(token, end.is_allowed(), end.for_guest());
+            self.tell(token, Some(&end), end.for_guest());
             self.listeners.end(question.id, &end);
             // It was recorded when the client allowed it.
             if !end.is_allowed() {
@@ -207,8 +217,9 @@ impl State {
         }
     }
 
-    /// Tells the one who waits the answer to a question.
-    fn tell(&mut self, asker: Asker, is_allowed: bool, text: &str) {
+    /// Tells the one who waits the end of a question; `None` if it was refused as it came.
+    fn tell(&mut self, asker: Asker, end: Option<&End>, text: &str) {
+        let is_allowed = end.is_some_and(End::is_allowed);
         match asker {
             Asker::Agent(token) => {
                 if let Some(answers) = &mut self.answers {
@@ -227,6 +238,24 @@ impl State {
                     let _ = share.try_send(ToShare::Told { token, is_allowed });
                 }
             }
+            Asker::Network { token } => {
+                if let Some(network) = &self.network {
+                    // There is room for the answers to all questions that can wait.
+                    let told = network_told(end);
+                    let _ = network.try_send(ToNetwork::Told { token, told });
+                }
+            }
         }
+    }
+}
+
+/// Returns what the network is told of the end of a question; `None` if it was refused as it came.
+const fn network_told(end: Option<&End>) -> msb_network::Told {
+    match end {
+        Some(End::Answered(answer)) => match answer.verdict {
+            Verdict::Allow => msb_network::Told::Allowed,
+            Verdict::Deny => msb_network::Told::Denied,
+        },
+        _ => msb_network::Told::Unanswered,
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fstree::{Metadata, TreeBuilder};
+use testkit::ThreeTrees;
 use tree_diff::{InMemory, Scope, Unrelated, compare};
 
 use super::*;
@@ -107,6 +108,41 @@ fn random_edits_on_both_sides_are_merged_as_the_model_says() {
         assert_eq!(result, expected, "{old:?}\n{now:?}\n{new:?}\n{decided:?}");
     }
     assert!(merged > 3_000 && refused > 500, "{merged} {refused}");
+}
+
+/// A further name of a file that the host changed is a conflict, too, which the model does not have.
+#[test]
+fn random_trees_with_links_and_permissions_are_merged_as_the_model_says() {
+    let (mut merged, mut refused) = (0, 0);
+    for seed in 0..2_000 {
+        let trees = ThreeTrees::random(seed);
+        let [old, now, new] = [trees.old(), trees.changed(), trees.host()].map(InMemory);
+        let compared = |one: &InMemory, other: &InMemory| {
+            let changes = compare(one, other, &Unrelated, &Scope::everything());
+            changes.expect("compared")
+        };
+        let found = Changes {
+            own: compared(&old, &now),
+            host: compared(&old, &new),
+            between: compared(&now, &new),
+        };
+        let decided = decide(found, &now.0, &new.0);
+        match trees.restage_differences(&decided.kept) {
+            None => {
+                refused += 1;
+                assert!(!decided.conflicts.is_empty(), "case {seed}: {trees:#?}");
+            }
+            Some(differences) if decided.conflicts.is_empty() => {
+                merged += 1;
+                assert!(
+                    differences.is_empty(),
+                    "case {seed}: {differences:#?}\n{trees:#?}\n{decided:?}"
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    assert!(merged > 200 && refused > 50, "{merged} {refused}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ from ..errors import MsbError
 from ._bridge import Opening, Refusing, call, opening
 from ._files import AsyncFiles
 from ._jobs import AsyncJobs
+from ._network import AsyncSandboxNetwork
 from ._questions import AsyncSandboxQuestions
 from ._sandbox_changes import AsyncSandboxChanges
 from ._sandbox_commands import AsyncSandboxCommands
@@ -46,6 +47,7 @@ class AsyncSandbox(AsyncSandboxCommands, AsyncSandboxChanges, AsyncSandboxQuesti
         self._is_owned: bool = opened.value["is_owned"]
         self._files = AsyncFiles(self._link)
         self._jobs = AsyncJobs(self._link)
+        self._network = AsyncSandboxNetwork(self._link)
         self._secrets = AsyncSecrets(self._link)
         self._snapshots = AsyncSnapshots(self._link)
 
@@ -76,6 +78,11 @@ class AsyncSandbox(AsyncSandboxCommands, AsyncSandboxChanges, AsyncSandboxQuesti
     def jobs(self) -> AsyncJobs:
         """The commands that run without a client."""
         return self._jobs
+
+    @property
+    def network(self) -> AsyncSandboxNetwork:
+        """The rules of the network, which can change while the sandbox runs."""
+        return self._network
 
     @property
     def secrets(self) -> AsyncSecrets:

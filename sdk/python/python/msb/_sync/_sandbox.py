@@ -24,6 +24,7 @@ from ..errors import MsbError
 from ._bridge import Refusing, call, opening
 from ._files import Files
 from ._jobs import Jobs
+from ._network import SandboxNetwork
 from ._questions import SandboxQuestions
 from ._sandbox_changes import SandboxChanges
 from ._sandbox_commands import SandboxCommands
@@ -47,6 +48,7 @@ class Sandbox(SandboxCommands, SandboxChanges, SandboxQuestions, Refusing):
         self._is_owned: bool = opened.value["is_owned"]
         self._files = Files(self._link)
         self._jobs = Jobs(self._link)
+        self._network = SandboxNetwork(self._link)
         self._secrets = Secrets(self._link)
         self._snapshots = Snapshots(self._link)
 
@@ -77,6 +79,11 @@ class Sandbox(SandboxCommands, SandboxChanges, SandboxQuestions, Refusing):
     def jobs(self) -> Jobs:
         """The commands that run without a client."""
         return self._jobs
+
+    @property
+    def network(self) -> SandboxNetwork:
+        """The rules of the network, which can change while the sandbox runs."""
+        return self._network
 
     @property
     def secrets(self) -> Secrets:

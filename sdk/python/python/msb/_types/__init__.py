@@ -34,7 +34,7 @@ from .image import (
 )
 from .log import LogRecord, NetworkRecord
 from .mount import Mount, Rule, RuleState
-from .network import Network, Port, Ports
+from .network import Network, NetworkPolicy, Port, Ports
 from .question import Allowed, Question
 from .root_disk import RootDisk
 from .sandbox import SandboxOptions
@@ -80,6 +80,7 @@ __all__ = [
     "MarkedChange",
     "Mount",
     "Network",
+    "NetworkPolicy",
     "NetworkRecord",
     "NetworkTotals",
     "Output",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
 from .._values import Size
@@ -11,6 +11,8 @@ from .._values import Size
 class GuestSettings(TypedDict, total=False):
     """The settings of a sandbox's guest."""
 
+    forward_agent: bool
+    """True if programs of the guest can list the keys of the host's SSH agent and sign with them."""
     hostname: str
     """The guest's hostname; the sandbox's name by default."""
     init: bool
@@ -24,6 +26,9 @@ class GuestSettings(TypedDict, total=False):
     """True if nothing can be written but to mounts and to `/dev/shm`."""
     shm: Size
     """Size of `/dev/shm`; half of the memory by default."""
+    sockets: Sequence[str]
+    """Unix sockets of the host that programs of the guest can connect to, each as
+    `HOST_PATH:GUEST_PATH[:mode=MODE,owner=USER]`."""
     sysctls: Mapping[str, str]
     """Settings of the guest's kernel, by name, such as `net.core.somaxconn`."""
     tmp: Size

@@ -36,6 +36,7 @@ class NetworkRecord:
         "connect",
         "close",
         "dns",
+        "rules",
         "lost",
         "tls",
         "http",
@@ -46,7 +47,7 @@ class NetworkRecord:
         "upstream.certificate",
     ]
     """The event: a flow begins or is refused, a flow has ended, a name was asked for, or events are not in the log
-    because there were too many. Where TLS is ended: a TLS hello, a request, a placeholder that was not replaced, an
+    because there were too many; or the host has changed the rules. Where TLS is ended: a TLS hello, a request, a placeholder that was not replaced, an
     answer that was withheld because it has a value or because it is compressed, a certificate that the sandbox refused,
     or a host that did not prove its name. A later msb may have others."""
     flow: int | None = None
@@ -77,7 +78,7 @@ class NetworkRecord:
     """Time since the begin of the flow, in milliseconds."""
     end: str | None = None
     """The end of a flow: `guest`, `peer`, `guest-reset`, `peer-reset`, `refused`, `unreachable`, `timeout`, `idle`,
-    `denied` or `machine`."""
+    `denied`, `busy`, `revoked`, `proxy-refused`, `proxy-failed` or `machine`."""
     count: int = 1
     """The number of equal events that the record stands for."""
     sni: str | None = None
@@ -93,11 +94,23 @@ class NetworkRecord:
     query: bool = False
     """True if the request has a query."""
     status: int | None = None
-    """The status of the answer; `None` if there is none."""
+    """The status of the answer, or that with which the upstream proxy refused a flow; `None` if there is none."""
     version: str | None = None
     """The version of HTTP: `http/1.1` or `h2`."""
     secrets: tuple[str, ...] = ()
     """The secrets whose values were placed in the request."""
+    by: str | None = None
+    """The side that has changed the rules: `host`."""
+    mode: Literal["outbound", "listed"] | None = None
+    """The default of changed rules."""
+    allow: tuple[str, ...] = ()
+    """The rules that allow and are new."""
+    deny: tuple[str, ...] = ()
+    """The rules that deny and are new."""
+    removed: tuple[str, ...] = ()
+    """The rules that no longer hold."""
+    more: int = 0
+    """The number of further rules that are new or no longer hold."""
     secret: str | None = None
     """The name of the secret that an event is about."""
     place: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Union
 
 
@@ -20,6 +20,13 @@ class Network:
     """Rules that deny destinations; they win over `allow`."""
     dns: Sequence[str] = ()
     """Resolvers to ask instead of the host's, as `IP` or `IP:PORT`."""
+    ask: bool = False
+    """True to ask about destinations that no rule denies and the mode does: see `Sandbox.on_ask`."""
+    upstream_proxy: str | None = None
+    """The proxy for TCP connections that leave the host: `http://HOST:PORT`, `socks5h://HOST:PORT`, `socks5://HOST:PORT`,
+    or `env` for that of the variables `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` at each start."""
+    log: Literal["off", "flows", "http"] = "http"
+    """The events that the log of the network has."""
 
     @classmethod
     def none(cls) -> Network:
@@ -28,10 +35,18 @@ class Network:
 
     @classmethod
     def listed(
-        cls, allow: Sequence[str] = (), *, deny: Sequence[str] = (), dns: Sequence[str] = ()
+        cls,
+        allow: Sequence[str] = (),
+        *,
+        deny: Sequence[str] = (),
+        dns: Sequence[str] = (),
+        ask: bool = False,
+        upstream_proxy: str | None = None,
+        log: Literal["off", "flows", "http"] = "http",
     ) -> Network:
         """Returns a network that reaches only what `allow` says."""
-        return cls("listed", tuple(allow), tuple(deny), tuple(dns))
+        rules = (tuple(allow), tuple(deny), tuple(dns))
+        return cls("listed", *rules, ask, upstream_proxy, log)
 
     @classmethod
     def outbound(
@@ -40,9 +55,29 @@ class Network:
         allow: Sequence[str] = (),
         deny: Sequence[str] = (),
         dns: Sequence[str] = (),
+        ask: bool = False,
+        upstream_proxy: str | None = None,
+        log: Literal["off", "flows", "http"] = "http",
     ) -> Network:
         """Returns a network that reaches everything but private, link-local and the host's own addresses."""
-        return cls("outbound", tuple(allow), tuple(deny), tuple(dns))
+        rules = (tuple(allow), tuple(deny), tuple(dns))
+        return cls("outbound", *rules, ask, upstream_proxy, log)
+
+
+@dataclass(frozen=True)
+class NetworkPolicy:
+    """The rules of a sandbox's network, as they are kept with it."""
+
+    mode: Literal["outbound", "listed", "none"]
+    """The destinations that the sandbox reaches without a rule; `none` if it has no network device."""
+    allow: list[str] = field(default_factory=list[str])
+    """Rules that allow destinations and requests."""
+    deny: list[str] = field(default_factory=list[str])
+    """Rules that deny destinations; they take precedence."""
+    ask: bool = False
+    """True if the user is asked about destinations that no rule denies and the mode does."""
+    secret_hosts: list[str] = field(default_factory=list[str])
+    """Hosts of secrets, each with its port, which are allowed as long as the sandbox has the secret."""
 
 
 @dataclass(frozen=True)

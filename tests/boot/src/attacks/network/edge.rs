@@ -28,6 +28,8 @@ const QUESTION: &[u8] =
 const QUERY_PORT: u16 = 5300;
 /// The longest hello that is read, in bytes.
 const HELLO_MAX_BYTES: usize = 16 << 10;
+/// The largest number of connections whose TLS is ended.
+const CONNECTIONS_MAX: usize = 1_008;
 /// The time that connections get to be established, and a resolver to answer.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -36,6 +38,11 @@ pub(super) const EDGE_FLOODS: &[Flood] = &[
         name: "TLS hellos that stop after a byte",
         settings: silent_server,
         run: begun,
+    },
+    Flood {
+        name: "TLS hellos, of which one in eight stops after a byte",
+        settings: silent_server,
+        run: mixed,
     },
     Flood {
         name: "TLS hellos of the greatest length, which are none",
@@ -106,7 +113,7 @@ fn connect(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<(SocketAddr
     let ports: Vec<u16> = ports.map(|(port, _)| *port).collect();
     // More are not accepted, and so cost nothing.
     ensure!(
-        !ports.is_empty() && ports.len() <= 256,
+        !ports.is_empty() && ports.len() <= CONNECTIONS_MAX,
         "{} connections",
         ports.len()
     );
@@ -119,6 +126,23 @@ fn begun(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
     for port in &ports {
         guest.push(*port, to, 0, b"\x16")?;
     }
+    Ok(format!("{} connections", ports.len()))
+}
+
+/// Sends the first byte of a hello on one connection in eight, and a whole one on the others: both kinds hold their places.
+fn mixed(victim: &Victim, guest: &mut Guest, flows: u16) -> Result<String> {
+    let (to, ports) = connect(victim, guest, flows)?;
+    let bytes = hello()?;
+    for (index, port) in ports.iter().enumerate() {
+        let whole = bytes.as_slice();
+        let sent = if index.is_multiple_of(8) {
+            whole.get(..1).unwrap_or_default()
+        } else {
+            whole
+        };
+        send(guest, to, &[*port], sent)?;
+    }
+    guest.await_ping()?;
     Ok(format!("{} connections", ports.len()))
 }
 

@@ -7,6 +7,7 @@ mod edge;
 mod floods;
 mod guest;
 mod hosts;
+mod passed_stream;
 mod victim;
 
 use std::path::Path;

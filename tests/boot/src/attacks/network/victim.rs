@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::edge::write_authority;
 use super::guest::Guest;
+use super::passed_stream;
 
 /// The message of the process once it is ready, before any frame.
 const READY: [u8; 4] = *b"net\n";
@@ -21,6 +22,8 @@ pub(crate) struct Victim {
     process: Child,
     directory: PathBuf,
     published: Vec<String>,
+    /// The end of the connection that the supervisor has; nothing is said there.
+    _supervisor: UnixStream,
     /// The settings, in the form of `sandbox.json`.
     pub(super) settings: Value,
     /// Largest memory of the process before it served anything, without the pages of its program, in KiB.
@@ -42,6 +45,8 @@ impl Victim {
             write_authority(directory)?;
         }
         let (mut guest_end, network_end) = UnixStream::pair()?;
+        let (supervisor, passed) = UnixStream::pair()?;
+        passed_stream::pass(&guest_end, &passed)?;
         let words = [wrapper, &[msb.to_str().context("a path in UTF-8")?]].concat();
         let process = Command::new(words[0])
             .args(&words[1..])
@@ -54,6 +59,7 @@ impl Victim {
         let mut victim = Self {
             process,
             published: Vec::new(),
+            _supervisor: supervisor,
             directory: directory.to_owned(),
             settings: settings.clone(),
             idle_kib: 0,

@@ -1,6 +1,7 @@
 mod allow;
 mod deny;
 mod network;
+mod sockets;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -33,7 +34,7 @@ pub(crate) fn restrict(calls: Calls) -> Result<LayerStatus, JailError> {
     }
     Ok(LayerStatus::On(
         match calls {
-            Calls::Supervisor | Calls::Network => "measured calls only",
+            Calls::Supervisor | Calls::Network | Calls::Sockets => "measured calls only",
             Calls::Vmm | Calls::Share | Calls::Starter => "dangerous calls refused",
         }
         .to_owned(),
@@ -59,6 +60,7 @@ fn filters(calls: Calls) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let main = match calls {
         Calls::Supervisor => allow(allow::rules()?)?,
         Calls::Network => allow(network::rules()?)?,
+        Calls::Sockets => allow(sockets::rules()?)?,
         Calls::Vmm | Calls::Share | Calls::Starter => refuse(deny::rules(calls)?, Errno::PERM)?,
     };
     // A filter cannot read the flags of `clone3`, which lie in memory. Without `clone3`, libc calls
@@ -119,6 +121,7 @@ mod tests {
         for calls in [
             Calls::Supervisor,
             Calls::Network,
+            Calls::Sockets,
             Calls::Vmm,
             Calls::Share,
             Calls::Starter,

@@ -8,14 +8,15 @@ use seccompiler::{BackendError, SeccompCmpOp};
 use super::allow::{COMMANDS, EVENTS, MEMORY};
 use super::{Rules, conditional, unconditional};
 
-/// Reading files, to find the resolvers. Messages are written to a log that is already open.
+/// Opening files, to find the resolvers, and accepting connections of sockets that were bound before.
+const OWN: &[c_long] = &[libc::SYS_accept4, libc::SYS_lseek, libc::SYS_openat];
+
+/// Use of files that are already open, such as the log.
 const FILES: &[c_long] = &[
     libc::SYS_close,
     libc::SYS_fcntl,
     libc::SYS_fstat,
-    libc::SYS_lseek,
     libc::SYS_newfstatat,
-    libc::SYS_openat,
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_statx,
@@ -23,9 +24,8 @@ const FILES: &[c_long] = &[
     libc::SYS_writev,
 ];
 
-/// Sockets that transfer data. Listening sockets were bound before.
+/// Sockets that transfer data.
 const SOCKETS: &[c_long] = &[
-    libc::SYS_accept4,
     libc::SYS_connect,
     libc::SYS_getpeername,
     libc::SYS_getsockname,
@@ -68,6 +68,13 @@ const FAMILIES: [libc::c_int; 2] = [libc::AF_INET, libc::AF_INET6];
 
 /// Returns the rules of the allowed calls.
 pub(super) fn rules() -> Result<Rules, BackendError> {
+    let mut rules = of_client(&FAMILIES)?;
+    rules.extend(unconditional(OWN));
+    Ok(rules)
+}
+
+/// Returns the rules of a process with one thread that creates sockets of these families and connects them.
+pub(super) fn of_client(families: &[libc::c_int]) -> Result<Rules, BackendError> {
     let mut rules = unconditional(&[FILES, SOCKETS, EVENTS, MEMORY, PROCESS, OF_X86].concat());
     let commands = COMMANDS.map(|command| conditional(1, SeccompCmpOp::Eq, command));
     rules.insert(
@@ -77,13 +84,10 @@ pub(super) fn rules() -> Result<Rules, BackendError> {
     // The process's own limits, which can only be lowered.
     let own = conditional(0, SeccompCmpOp::Eq, 0)?;
     rules.insert(libc::SYS_prlimit64, vec![own]);
-    let families = FAMILIES.map(|family| {
+    let families = families.iter().map(|family| {
         let family = u64::from(family.unsigned_abs());
         conditional(0, SeccompCmpOp::Eq, family)
     });
-    rules.insert(
-        libc::SYS_socket,
-        families.into_iter().collect::<Result<_, _>>()?,
-    );
+    rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
     Ok(rules)
 }

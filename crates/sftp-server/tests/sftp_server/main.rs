@@ -1,0 +1,5 @@
+//! Tests of the server as its clients see it.
+
+mod oracle;
+mod packets;
+mod requests;

@@ -1,0 +1,3 @@
+"""The fixtures of both adapters' tests."""
+
+pytest_plugins = ["support"]
