@@ -1,4 +1,4 @@
-use std::io::{Read, Write};
+use std::io::{self, Read as _, Write as _};
 
 use vhost_device::Buffers;
 use virtio_queue::{Reader, Writer};
@@ -38,12 +38,12 @@ impl<'a> RequestBuffers<'a> {
     }
 
     /// Fills a part of a buffer of this process with the next bytes of the guest.
-    pub(crate) fn take(&mut self, part: &mut [u8]) -> std::io::Result<()> {
+    pub(crate) fn take(&mut self, part: &mut [u8]) -> io::Result<()> {
         self.input.read_exact(part)
     }
 
     /// Gives the guest the next bytes of the answer.
-    pub(crate) fn give(&mut self, part: &[u8]) -> std::io::Result<()> {
+    pub(crate) fn give(&mut self, part: &[u8]) -> io::Result<()> {
         self.output.write_all(part)
     }
 }

@@ -6,19 +6,19 @@ const HEADER_BYTES: usize = 16;
 /// The kind of a request: its number in uapi/linux/virtio_blk.h.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// `VIRTIO_BLK_T_IN`.
+    /// The guest reads bytes of the disk: `VIRTIO_BLK_T_IN`.
     Read,
-    /// `VIRTIO_BLK_T_OUT`.
+    /// The guest writes bytes to the disk: `VIRTIO_BLK_T_OUT`.
     Write,
-    /// `VIRTIO_BLK_T_FLUSH`.
+    /// Earlier changes become durable: `VIRTIO_BLK_T_FLUSH`.
     Flush,
-    /// `VIRTIO_BLK_T_GET_ID`.
+    /// The guest reads the serial number: `VIRTIO_BLK_T_GET_ID`.
     Serial,
-    /// `VIRTIO_BLK_T_DISCARD`.
+    /// A range is not needed any more: `VIRTIO_BLK_T_DISCARD`.
     Discard,
-    /// `VIRTIO_BLK_T_WRITE_ZEROES`.
+    /// A range becomes zeros: `VIRTIO_BLK_T_WRITE_ZEROES`.
     WriteZeroes,
-    /// Any other one.
+    /// A kind that the device does not know.
     Unknown,
 }
 

@@ -6,7 +6,8 @@ use crate::status::Refusal;
 pub(crate) const SECTOR_BYTES: u64 = 512;
 /// The longest discard, in sectors: 1 GiB.
 pub(crate) const DISCARD_MAX_SECTORS: u32 = 1 << 21;
-/// The longest range of zeros, in sectors: 32 MiB. They may have to be written, and nothing else uses the disk meanwhile.
+/// The longest range of zeros, in sectors: 32 MiB. They may have to be written, and nothing else uses the disk
+/// meanwhile.
 pub(crate) const ZERO_MAX_SECTORS: u32 = 1 << 16;
 
 /// The length of a range in a request, in bytes.

@@ -9,7 +9,8 @@ use crate::buffers::RequestBuffers;
 use crate::range::DiskRange;
 use crate::status::Refusal;
 
-/// The size of the buffer, in bytes. Longer requests are carried out in parts, between which nothing else uses the disk.
+/// The size of the buffer, in bytes. Longer requests are carried out in parts, between which nothing else uses the
+/// disk.
 pub const TRANSFER_BYTES: u64 = 128 << 10;
 
 /// The buffer between a disk and a guest.
@@ -71,8 +72,8 @@ impl Transfer {
         while offset_bytes < end_bytes {
             let room_bytes = TRANSFER_BYTES - offset_bytes % TRANSFER_BYTES;
             let length_bytes = room_bytes.min(end_bytes - offset_bytes);
-            let length = usize::try_from(length_bytes).expect("a part fits in the buffer");
-            let part = self.0.get_mut(..length).unwrap_or_default();
+            let length = usize::try_from(length_bytes).expect("memory is larger than 128 KiB");
+            let part = self.0.get_mut(..length).expect("a part fits in the buffer");
             carry_out(part, offset_bytes)?;
             offset_bytes += length_bytes;
         }

@@ -14,6 +14,6 @@ pub trait Answer: Send + Sync + 'static {
     /// does not know the requests of the driver before.
     fn begin_anew(&self) {}
 
-    /// Learns why the device takes no further requests, while the VMM goes on.
+    /// Learns, once, why the device takes no further requests while the VMM goes on.
     fn give_up(&self, _reason: &io::Error) {}
 }

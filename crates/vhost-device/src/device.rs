@@ -1,5 +1,5 @@
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
@@ -11,6 +11,7 @@ use vmm_sys_util::event::{
     EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier,
 };
 
+use crate::thread_end::at_thread_end;
 use crate::{Answer, Buffers, Description, Memory, Request};
 
 /// `VIRTIO_F_VERSION_1` (uapi/linux/virtio_config.h).
@@ -30,6 +31,7 @@ struct State<A> {
     answer: A,
     description: Description,
     memory: Mutex<Option<Memory>>,
+    has_given_up: AtomicBool,
 }
 
 impl<A> Clone for Device<A> {
@@ -54,6 +56,7 @@ impl<A: Answer> Device<A> {
             answer,
             description,
             memory: Mutex::default(),
+            has_given_up: AtomicBool::new(false),
         }))
     }
 
@@ -91,6 +94,13 @@ impl<A: Answer> Device<A> {
         let memory = self.0.memory.lock();
         memory.unwrap_or_else(PoisonError::into_inner).clone()
     }
+
+    /// Tells the first reason for which the device takes no further requests.
+    fn give_up(&self, reason: &io::Error) {
+        if !self.0.has_given_up.swap(true, Ordering::Relaxed) {
+            self.0.answer.give_up(reason);
+        }
+    }
 }
 
 /// Returns the buffers of the next request. `None` if the queue is empty, or the VMM has stopped it
@@ -110,18 +120,6 @@ fn next(queue: &VringMutex<Memory>, memory: &Memory) -> io::Result<Option<Buffer
     match queue.iter(memory).map_err(io::Error::other)?.next() {
         None if !is_empty => Err(io::ErrorKind::InvalidData.into()),
         request => Ok(request),
-    }
-}
-
-/// A value that lives while requests are answered: a thread that panics takes no further ones.
-struct PanicWatch<'a, A: Answer>(&'a A);
-
-impl<A: Answer> Drop for PanicWatch<'_, A> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let reason = io::Error::other("the thread of the device's queues was aborted");
-            self.0.give_up(&reason);
-        }
     }
 }
 
@@ -177,11 +175,14 @@ impl<A: Answer> VhostUserBackend for Device<A> {
         queues: &[Self::Vring],
         _: usize,
     ) -> io::Result<()> {
-        let watch = PanicWatch(&self.0.answer);
+        let device = self.clone();
+        // The thread also ends where the library cannot read a notification.
+        at_thread_end(move || {
+            device.give_up(&io::Error::other("the thread of the device's queues has ended"));
+        });
         let attended = self.attend_event(event, set, queues);
-        drop(watch);
         if let Err(reason) = &attended {
-            self.0.answer.give_up(reason);
+            self.give_up(reason);
         }
         attended
     }

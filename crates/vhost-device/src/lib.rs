@@ -34,8 +34,8 @@
 //! ```
 //!
 //! The guest is hostile. A queue that breaks its own rules ends: the device takes no further request of it, and
-//! [`Answer::give_up`] learns why. A request is a list of buffers that lie in the guest's memory or cannot be read;
-//! its content is up to the [`Answer`].
+//! [`Answer::give_up`] learns why. It also does if the thread of the queues ends for another reason, as by a panic. A
+//! request is a list of buffers that lie in the guest's memory or cannot be read; its content is up to the [`Answer`].
 
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
@@ -46,6 +46,7 @@ mod device;
 mod error;
 mod request;
 mod serve;
+mod thread_end;
 
 pub use answer::Answer;
 pub use description::Description;
