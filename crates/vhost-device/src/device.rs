@@ -34,6 +34,15 @@ struct State<A> {
     has_given_up: AtomicBool,
 }
 
+impl<A: Answer> State<A> {
+    /// Tells the first reason for which the device takes no further requests.
+    fn give_up(&self, reason: &io::Error) {
+        if !self.has_given_up.swap(true, Ordering::Relaxed) {
+            self.answer.give_up(reason);
+        }
+    }
+}
+
 impl<A> Clone for Device<A> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
@@ -64,16 +73,15 @@ impl<A: Answer> Device<A> {
     /// invalid.
     fn attend(&self, queue: &VringMutex<Memory>) -> io::Result<()> {
         let memory = self.memory().ok_or(io::ErrorKind::NotConnected)?;
-        loop {
-            queue.disable_notification().map_err(io::Error::other)?;
+        while set_notified(queue, false)? {
             while let Some(buffers) = next(queue, &memory)? {
                 self.0.answer.answer(Request::new(queue, buffers))?;
             }
-            let is_stopped = !queue.get_ref().get_queue().ready();
-            if is_stopped || !queue.enable_notification().map_err(io::Error::other)? {
-                return Ok(());
+            if !set_notified(queue, true)? {
+                break;
             }
         }
+        Ok(())
     }
 
     /// Takes all requests of the queue that an event is of.
@@ -94,13 +102,21 @@ impl<A: Answer> Device<A> {
         let memory = self.0.memory.lock();
         memory.unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
 
-    /// Tells the first reason for which the device takes no further requests.
-    fn give_up(&self, reason: &io::Error) {
-        if !self.0.has_given_up.swap(true, Ordering::Relaxed) {
-            self.0.answer.give_up(reason);
-        }
+/// Has the guest notify the device of further requests, or not. Returns true if there may be requests that it has not
+/// notified of. A queue that the VMM has stopped is left alone: its memory may have another use.
+fn set_notified(queue: &VringMutex<Memory>, is_notified: bool) -> io::Result<bool> {
+    let mut state = queue.get_mut();
+    if !state.get_queue().ready() {
+        return Ok(false);
     }
+    let changed = if is_notified {
+        state.enable_notification()
+    } else {
+        state.disable_notification().map(|()| true)
+    };
+    changed.map_err(io::Error::other)
 }
 
 /// Returns the buffers of the next request. `None` if the queue is empty, or the VMM has stopped it
@@ -175,14 +191,18 @@ impl<A: Answer> VhostUserBackend for Device<A> {
         queues: &[Self::Vring],
         _: usize,
     ) -> io::Result<()> {
-        let device = self.clone();
+        let state = Arc::downgrade(&self.0);
         // The thread also ends where the library cannot read a notification.
         at_thread_end(move || {
-            device.give_up(&io::Error::other("the thread of the device's queues has ended"));
+            if let Some(state) = state.upgrade() {
+                state.give_up(&io::Error::other(
+                    "the thread of the device's queues has ended",
+                ));
+            }
         });
         let attended = self.attend_event(event, set, queues);
         if let Err(reason) = &attended {
-            self.give_up(reason);
+            self.0.give_up(reason);
         }
         attended
     }

@@ -48,6 +48,8 @@ fn a_disk_that_panics_ends_the_device() {
     let mut guest = guest();
     guest.disk().panics = true;
     let reasons = Arc::clone(&guest.reasons);
+    // A connection would keep the device while its thread ends.
+    let _device = guest.device.clone();
     let read = std::thread::spawn(move || guest.read(0, 512)).join();
     assert!(read.is_err());
     assert_eq!(reasons.lock().unwrap().len(), 1);
