@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
-use vhost_user_backend::{VhostUserBackend, VringMutex, VringT};
+use vhost_user_backend::{VhostUserBackend, VringMutex, VringState, VringT as _};
 use virtio_queue::{QueueOwnedT as _, QueueT as _};
 use vm_memory::GuestAddressSpace as _;
 use vmm_sys_util::epoll::EventSet;
@@ -73,15 +73,15 @@ impl<A: Answer> Device<A> {
     /// invalid.
     fn attend(&self, queue: &VringMutex<Memory>) -> io::Result<()> {
         let memory = self.memory().ok_or(io::ErrorKind::NotConnected)?;
-        while set_notified(queue, false)? {
+        loop {
+            unless_stopped(queue, VringState::disable_notification)?;
             while let Some(buffers) = next(queue, &memory)? {
                 self.0.answer.answer(Request::new(queue, buffers))?;
             }
-            if !set_notified(queue, true)? {
-                break;
+            if unless_stopped(queue, VringState::enable_notification)? != Some(true) {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Takes all requests of the queue that an event is of.
@@ -104,19 +104,16 @@ impl<A: Answer> Device<A> {
     }
 }
 
-/// Has the guest notify the device of further requests, or not. Returns true if there may be requests that it has not
-/// notified of. A queue that the VMM has stopped is left alone: its memory may have another use.
-fn set_notified(queue: &VringMutex<Memory>, is_notified: bool) -> io::Result<bool> {
+/// Changes the state of a queue. `None` if the VMM has stopped it: its memory may have another use then.
+fn unless_stopped<T>(
+    queue: &VringMutex<Memory>,
+    change: impl FnOnce(&mut VringState<Memory>) -> Result<T, virtio_queue::Error>,
+) -> io::Result<Option<T>> {
     let mut state = queue.get_mut();
     if !state.get_queue().ready() {
-        return Ok(false);
+        return Ok(None);
     }
-    let changed = if is_notified {
-        state.enable_notification()
-    } else {
-        state.disable_notification().map(|()| true)
-    };
-    changed.map_err(io::Error::other)
+    change(&mut state).map(Some).map_err(io::Error::other)
 }
 
 /// Returns the buffers of the next request. `None` if the queue is empty, or the VMM has stopped it
