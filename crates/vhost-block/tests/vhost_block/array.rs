@@ -118,6 +118,8 @@ impl Machine {
     fn check(mut self) {
         self.carry_out(&Read(0, SECTORS as u32));
         self.carry_out(&Flush);
+        // The guest has the lock of its disk.
+        drop(self.guest);
         let mut bytes = vec![0; SIZE_BYTES];
         let disk = self.pool.read_disk(self.id).unwrap();
         disk.read(&mut bytes, 0).unwrap();
