@@ -44,7 +44,7 @@
 //! A disk can also begin with a [`Base`]: a part of a disk image, or blocks of files, which lie elsewhere and
 //! are only read.
 //!
-//! A [`Disk`] can be served over NBD: it implements [`nbd_server::Disk`].
+//! A [`Disk`] can be served to a machine: it implements [`served_disk::Disk`].
 //!
 //! A disk has at most 16 TiB and 65,535 generations, of which each is an open file. [`Snapshot`] and
 //! [`Disk`] implement [`fstree::ReadAt`], so whatever reads a raw disk reads them. All effects go

@@ -3,7 +3,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use crate::disk::Disk;
 use crate::storage::Storage;
 
-impl<S: Storage> nbd_server::Disk for Disk<S> {
+impl<S: Storage> served_disk::Disk for Disk<S> {
     fn size_bytes(&self) -> u64 {
         self.view.size_bytes
     }

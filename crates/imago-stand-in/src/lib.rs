@@ -8,11 +8,11 @@
 //! |---|---|
 //! | raw | a file, which may be written |
 //! | VMDK | flat extents, as the crate [`vmdk`](::vmdk) parses them; only read |
-//! | registered | any [`nbd_server::Disk`] that [`register`] was given; libkrun opens its path as a raw disk |
+//! | registered | any [`served_disk::Disk`] that [`register`] was given; libkrun opens its path as a raw disk |
 //! | qcow2 | refused |
 //!
 //! ```no_run
-//! # fn disk() -> Box<dyn nbd_server::Disk + Send> { unimplemented!() }
+//! # fn disk() -> Box<dyn served_disk::Disk + Send> { unimplemented!() }
 //! let registered = imago::register(disk())?;
 //! // libkrun is told to open this path, as a raw disk, while the value lives.
 //! let path = registered.path();

@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use nbd_server::Disk;
 use rustix::fs::{MemfdFlags, memfd_create};
+use served_disk::Disk;
 
 /// A disk that another thread may be given.
 pub(crate) type AnyDisk = Box<dyn Disk + Send>;

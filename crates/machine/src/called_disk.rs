@@ -5,7 +5,7 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 
-use nbd_server::Disk;
+use served_disk::Disk;
 
 use crate::disk_cut::{DiskOrders, SharedDisk};
 

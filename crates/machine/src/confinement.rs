@@ -70,14 +70,14 @@ pub(crate) fn limits(
     // A VMM that serves host directories itself keeps every file open that the guest's kernel
     // remembers, of any length and owner.
     let shares = serves_shares && !machine.shares.is_empty();
-    // The memory is a file too if another process maps it.
+    // The memory is a file too if a server of a share or a disk maps it.
     let memory_bytes = u64::from(machine.memory_mib) << 20;
     let longest = machine.longest_writable_bytes().max(served_bytes);
     let longest = longest.max(FILE_MIN_BYTES);
-    let longest = if machine.shares.is_empty() {
-        longest
-    } else {
+    let longest = if machine.has_mapped_memory() {
         longest.max(memory_bytes)
+    } else {
+        longest
     };
     Ok(Limits {
         open_files: (!shares).then_some(OPEN_FILES + 2 * extents),

@@ -33,6 +33,11 @@ impl SharedDisk {
         }
     }
 
+    /// Returns the disk for a device that holds its lock for the time of a request.
+    pub(crate) fn guarded(&self) -> Arc<Mutex<generations::Disk<FileStorage>>> {
+        Arc::clone(&self.disk)
+    }
+
     /// Returns the size of the disk, in bytes. It stays the same while the disk is served.
     pub(crate) const fn size_bytes(&self) -> u64 {
         self.size_bytes
@@ -45,7 +50,7 @@ impl SharedDisk {
     }
 }
 
-impl nbd_server::Disk for SharedDisk {
+impl served_disk::Disk for SharedDisk {
     fn size_bytes(&self) -> u64 {
         self.size_bytes
     }
@@ -328,10 +333,10 @@ mod tests {
             let disk = disk.clone();
             move || work.carry_out(&disk)
         });
-        nbd_server::Disk::write(&mut disk, b"first", 0).expect("written");
+        served_disk::Disk::write(&mut disk, b"first", 0).expect("written");
         let mut cutting = orders.begin(9);
         let state = cutting.state().await.expect("cut");
-        nbd_server::Disk::write(&mut disk, b"later", 0).expect("written");
+        served_disk::Disk::write(&mut disk, b"later", 0).expect("written");
         cutting.durable().await.expect("flushed");
         let mut bytes = [0; 5];
         let snapshot = pool.open_snapshot(&state).expect("opened");
@@ -401,7 +406,7 @@ mod tests {
         });
         let from = pool.sealed_state(id).expect("read").generations;
         let into = pool.merge(&from).expect("merged");
-        nbd_server::Disk::write(&mut shared, b"while", 8192).expect("written");
+        served_disk::Disk::write(&mut shared, b"while", 8192).expect("written");
         let merged = |from: &[GenerationId], into| Merged {
             from: from.to_vec(),
             into,

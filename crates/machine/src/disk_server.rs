@@ -1,23 +1,27 @@
 //! The disks that the VMM process serves to its VMM.
 //!
-//! A disk of generations is opened before the process gives up its rights. QEMU has a connection to a
-//! thread that serves the disk over NBD; libkrun's threads call the disk. One more thread cuts it, and
-//! flushes it for libkrun. Both threads are confined to the disk's directory, and the VMM to none of it.
+//! A disk of generations is opened before the process gives up its rights. QEMU leaves the requests of its
+//! guest to a thread of this process (vhost-user), which maps the guest's memory; libkrun's threads call the
+//! disk. One more thread cuts it, and flushes it for libkrun. All of them are confined to the disk's
+//! directory, and the VMM to none of it.
 
+use std::fmt::Display;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
 
 use generations::OpenError;
 use msb_jail::Jail;
 use msb_runtime::{SandboxPaths, UpperPool};
-use msb_vmm::{DiskFormat, Machine};
+use msb_vmm::{DiskAccess, DiskFormat, Machine};
+use vhost_block::{BlockDevice, Identity};
 
 use crate::called_disk::CalledDisk;
 use crate::confinement;
 use crate::disk_cut::{DiskOrders, SharedDisk};
 use crate::log::log_line;
+use crate::one_connection::one_connection;
 
 /// The number of bytes of discarded blocks that are given back when the machine has ended: all.
 const RECLAIM_BYTES: u64 = u64::MAX;
@@ -48,13 +52,14 @@ pub enum DiskServerError {
 /// A disk that is open and not served yet.
 pub(crate) struct OpenDisk {
     directory: PathBuf,
+    identity: Identity,
     disk: SharedDisk,
 }
 
-/// A disk and the server's end of its connection.
+/// A disk and the socket that accepts the connection of its VMM.
 pub(crate) struct DiskServer {
     disk: OpenDisk,
-    stream: UnixStream,
+    listener: UnixListener,
 }
 
 /// Opens the served disks of a machine. Only the upper disk of a sandbox can be one.
@@ -78,6 +83,10 @@ pub(crate) fn open(
             })?;
             Ok(OpenDisk {
                 directory: files.generations(),
+                identity: Identity {
+                    serial: disk.serial.clone(),
+                    is_read_only: disk.access == DiskAccess::ReadOnly,
+                },
                 disk: SharedDisk::new(opened),
             })
         })
@@ -104,10 +113,14 @@ impl OpenDisk {
         CalledDisk::new(self.disk, orders)
     }
 
-    /// Connects the disk. Returns the VMM's end.
-    pub(crate) fn connect(self) -> io::Result<(OwnedFd, DiskServer)> {
-        let (client, stream) = UnixStream::pair()?;
-        Ok((client.into(), DiskServer { disk: self, stream }))
+    /// Connects the disk by a socket that has this path for a moment. Returns the VMM's end.
+    pub(crate) fn connect(self, path: &Path) -> io::Result<(OwnedFd, DiskServer)> {
+        let (listener, connected) = one_connection(path)?;
+        let server = DiskServer {
+            disk: self,
+            listener,
+        };
+        Ok((connected, server))
     }
 }
 
@@ -117,11 +130,13 @@ impl DiskServer {
         self.disk.jail()
     }
 
-    /// Serves the disk until the VMM ends, and gives back the space that the guest discarded.
+    /// Serves the disk until the VMM ends, and gives back the space that the guest discarded. Ends the process if the
+    /// disk cannot be served while the VMM goes on: the guest would wait for its requests indefinitely.
     pub(crate) fn serve(self) {
-        let mut disk = self.disk.disk;
-        if let Err(error) = nbd_server::serve(&self.stream, &self.stream, &mut disk) {
-            log_line(&format!("the disk server has stopped: {error}"));
+        let OpenDisk { identity, disk, .. } = self.disk;
+        let device = BlockDevice::new(disk.guarded(), &identity, |reason| end_machine(reason));
+        if let Err(error) = device.serve(self.listener) {
+            end_machine(&error);
         }
         // Blocks that stay allocated cost space and nothing else.
         let reclaimed = disk
@@ -132,3 +147,18 @@ impl DiskServer {
         }
     }
 }
+
+/// Ends the process, and with it the machine.
+#[expect(
+    clippy::exit,
+    reason = "the machine is to end, and its own thread waits for the VMM"
+)]
+fn end_machine(reason: &dyn Display) {
+    log_line(&format!(
+        "cannot continue to serve the writable disk: {reason}"
+    ));
+    std::process::exit(1);
+}
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ mod log;
 mod network_edge;
 mod network_log;
 mod network_process;
+mod one_connection;
 pub mod passed_stream;
 mod probe;
 mod share_messages;

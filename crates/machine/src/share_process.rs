@@ -13,12 +13,13 @@ use std::process::{Command, Stdio};
 
 use fs_err as fs;
 use msb_jail::{Jail, JailError, Limits, renounce};
-use msb_runtime::{LaunchSpec, LaunchSpecError, SandboxPaths, VmmCommand, socket};
+use msb_runtime::{LaunchSpec, LaunchSpecError, SandboxPaths, VmmCommand};
 use msb_share::{Asker, Entry, Kind, Permissions, ShareError};
 use msb_vmm::{DiskAccess, Share, ShareEntry, ShareKind, Shown};
 use path_rules::TooManyRules;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::one_connection::one_connection;
 use crate::share_questions::{self, RuledDirectory};
 use crate::shared_rules::SharedRules;
 
@@ -211,15 +212,7 @@ fn start_one(
     command: &VmmCommand,
     stdout: Stdio,
 ) -> io::Result<OwnedFd> {
-    let path = files.share_socket(index);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let listener = socket::bind(&path)?;
-    let called = socket::connect_now(&path);
-    // The connection waits in the backlog until it is accepted; no other process may connect.
-    fs::remove_file(&path)?;
+    let (listener, connected) = one_connection(&files.share_socket(index))?;
     Command::new(&command.program)
         .args(&command.arguments)
         .arg(&files.directory)
@@ -227,5 +220,5 @@ fn start_one(
         .stdin(Stdio::from(OwnedFd::from(listener)))
         .stdout(stdout)
         .spawn()?;
-    Ok(called?.into())
+    Ok(connected)
 }

@@ -163,6 +163,7 @@ pub fn serve(
     let (network, log) = network.transpose()?.unzip();
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("create the agent's port"))?;
     let jail = confinement::supervisor_jail(&files);
+    let disk_socket = files.disk_socket();
     let config = launch_spec.supervisor.clone();
     // Opened here: the confined thread cannot open it.
     let console = File::open(&launch_spec.machine.console_log);
@@ -189,7 +190,8 @@ pub fn serve(
             served_disks.push(ServedDisk::Open(Box::new(disk.called(orders))));
             continue;
         }
-        let (socket, server) = disk.connect().map_err(io_error("serve a disk"))?;
+        let connected = disk.connect(&disk_socket);
+        let (socket, server) = connected.map_err(io_error("serve a disk"))?;
         let jail = server.jail();
         let serving = start_confined("disk", jail, strictness, move || server.serve())?;
         served_disks.push(ServedDisk::Connection(socket));

@@ -1,45 +1,29 @@
 use std::io;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use fuse_backend_rs::api::filesystem::FileSystem;
 use fuse_backend_rs::api::server::Server;
 use fuse_backend_rs::transport::{Reader, VirtioFsWriter, Writer};
-use vhost::vhost_user::message::{VhostUserProtocolFeatures, VhostUserVirtioFeatures};
-use vhost_user_backend::{VhostUserBackend, VringMutex, VringT};
-use virtio_queue::{DescriptorChain, QueueOwnedT as _, QueueT as _};
-use vm_memory::GuestAddressSpace as _;
-use vmm_sys_util::epoll::EventSet;
-use vmm_sys_util::event::{
-    EventConsumer, EventFlag, EventNotifier, new_event_consumer_and_notifier,
-};
+use vhost_device::{Answer, Buffers, Description};
 
 use crate::PathAccess;
 use crate::asking::Asking;
-use crate::request::{Loaded, Memory, Request};
+use crate::request::Request;
 use crate::waiting::Waiting;
-
-/// `VIRTIO_F_VERSION_1` (uapi/linux/virtio_config.h).
-const VERSION_1: u64 = 1 << 32;
-/// `VIRTIO_RING_F_INDIRECT_DESC` and `VIRTIO_RING_F_EVENT_IDX` (uapi/linux/virtio_ring.h).
-const INDIRECT: u64 = 1 << 28;
-const EVENT_INDEX: u64 = 1 << 29;
 
 /// The number of queues: one for requests that must not wait, and one for all others.
 const QUEUES: usize = 2;
-/// The number of requests in one queue.
-const QUEUE_MAX: usize = 1024;
 
-/// A server that answers the guest's requests.
-pub(crate) trait Answer: Send + Sync {
+/// A server of files that answers the guest's requests.
+pub(crate) trait FileServer: Send + Sync {
     /// Reads a request from its buffers and writes the answer there. Returns the length of the
     /// answer in bytes. `None` if the buffers hold no valid request.
-    fn answer(&self, buffers: &DescriptorChain<Loaded>) -> Option<u32>;
+    fn answer(&self, buffers: &Buffers) -> Option<u32>;
 }
 
-impl<F: FileSystem + Send + Sync> Answer for Server<F> {
-    fn answer(&self, buffers: &DescriptorChain<Loaded>) -> Option<u32> {
+impl<F: FileSystem + Send + Sync> FileServer for Server<F> {
+    fn answer(&self, buffers: &Buffers) -> Option<u32> {
         let memory = buffers.memory();
         let reader = Reader::from_descriptor_chain(memory, buffers.clone()).ok()?;
         let writer = VirtioFsWriter::new(memory, buffers.clone()).ok()?;
@@ -53,41 +37,32 @@ impl<F: FileSystem + Send + Sync> Answer for Server<F> {
 pub(crate) struct Device(Arc<State>);
 
 struct State {
-    server: Box<dyn Answer>,
+    server: Box<dyn FileServer>,
     asking: Arc<Asking>,
-    memory: Mutex<Option<Memory>>,
     /// Locked while a request is answered: one request at a time uses the server.
     waiting: Mutex<Waiting>,
 }
 
 impl Device {
-    pub(crate) fn new(server: Box<dyn Answer>, asking: Arc<Asking>) -> Self {
+    pub(crate) fn new(server: Box<dyn FileServer>, asking: Arc<Asking>) -> Self {
         Self(Arc::new(State {
             server,
             asking,
-            memory: Mutex::default(),
             waiting: Mutex::default(),
         }))
     }
 
-    /// Takes all requests of a queue. An error ends the device, because an invalid queue stays
-    /// invalid.
-    fn attend(&self, queue: &VringMutex<Memory>) -> io::Result<()> {
-        let memory = self.memory().ok_or(io::ErrorKind::NotConnected)?;
-        loop {
-            queue.disable_notification().map_err(io::Error::other)?;
-            while let Some(buffers) = next(queue, &memory)? {
-                self.answer(&mut self.waiting(), Request::new(queue, buffers))?;
-            }
-            let is_stopped = !queue.get_ref().get_queue().ready();
-            if is_stopped || !queue.enable_notification().map_err(io::Error::other)? {
-                return Ok(());
-            }
-        }
+    /// Returns the device with its queues.
+    pub(crate) fn with_queues(self) -> vhost_device::Device<Self> {
+        let description = Description {
+            queues: QUEUES,
+            ..Description::default()
+        };
+        vhost_device::Device::new(self, description)
     }
 
     /// Answers a request, or sets it aside while the user is asked about it.
-    fn answer(&self, waiting: &mut Waiting, mut request: Request) -> io::Result<()> {
+    fn attend(&self, waiting: &mut Waiting, mut request: Request) -> io::Result<()> {
         loop {
             let (length, question) = self.attempt(&request);
             let Some(question) = question else {
@@ -104,7 +79,7 @@ impl Device {
     /// first: the answer does not count then.
     fn attempt(&self, request: &Request) -> (u32, Option<PathAccess>) {
         let server = &self.0.server;
-        let answer = || server.answer(&request.buffers);
+        let answer = || server.answer(request.buffers());
         let (length, question) = self.0.asking.attempt(&request.answers, answer);
         // Buffers without a valid request get an empty answer.
         (length.unwrap_or(0), question)
@@ -202,7 +177,7 @@ impl Device {
     fn go_on(&self, waiting: &mut Waiting, request: Request) {
         if !request.is_abandoned() {
             // An invalid queue ends the device with its next request.
-            let _ = self.answer(waiting, request);
+            let _ = self.attend(waiting, request);
         }
     }
 
@@ -210,81 +185,14 @@ impl Device {
         let waiting = self.0.waiting.lock();
         waiting.unwrap_or_else(PoisonError::into_inner)
     }
-
-    fn memory(&self) -> Option<Memory> {
-        let memory = self.0.memory.lock();
-        memory.unwrap_or_else(PoisonError::into_inner).clone()
-    }
 }
 
-/// Returns the next request. `None` if the queue is empty, or the VMM has stopped it meanwhile.
-///
-/// A queue whose next request cannot be read is an error: repeating the read would loop without
-/// end.
-fn next(
-    queue: &VringMutex<Memory>,
-    memory: &Memory,
-) -> io::Result<Option<DescriptorChain<Loaded>>> {
-    let mut state = queue.get_mut();
-    let queue = state.get_queue_mut();
-    if !queue.ready() {
-        return Ok(None);
-    }
-    let memory = memory.memory();
-    let available = queue.avail_idx(&*memory, Ordering::Acquire);
-    let is_empty = available.map_err(io::Error::other)?.0 == queue.next_avail();
-    match queue.iter(memory).map_err(io::Error::other)?.next() {
-        None if !is_empty => Err(io::ErrorKind::InvalidData.into()),
-        request => Ok(request),
-    }
-}
-
-impl VhostUserBackend for Device {
-    type Bitmap = ();
-    type Vring = VringMutex<Memory>;
-
-    fn num_queues(&self) -> usize {
-        QUEUES
+impl Answer for Device {
+    fn answer(&self, request: vhost_device::Request) -> io::Result<()> {
+        self.attend(&mut self.waiting(), Request::new(request))
     }
 
-    fn max_queue_size(&self) -> usize {
-        QUEUE_MAX
-    }
-
-    fn features(&self) -> u64 {
-        VERSION_1 | INDIRECT | EVENT_INDEX | VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits()
-    }
-
-    fn protocol_features(&self) -> VhostUserProtocolFeatures {
-        VhostUserProtocolFeatures::MQ | VhostUserProtocolFeatures::REPLY_ACK
-    }
-
-    /// Nothing to do: the queues themselves handle the event index.
-    fn set_event_idx(&self, _: bool) {}
-
-    fn update_memory(&self, memory: Memory) -> io::Result<()> {
-        *self.0.memory.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
-        // A VMM sends the memory before it starts the queues. A driver that begins anew does not know the
-        // requests of the one before.
+    fn begin_anew(&self) {
         self.deny_all();
-        Ok(())
-    }
-
-    fn exit_event(&self, _: usize) -> Option<(EventConsumer, EventNotifier)> {
-        new_event_consumer_and_notifier(EventFlag::NONBLOCK).ok()
-    }
-
-    fn handle_event(
-        &self,
-        event: u16,
-        set: EventSet,
-        queues: &[Self::Vring],
-        _: usize,
-    ) -> io::Result<()> {
-        if set != EventSet::IN {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let queue = queues.get(usize::from(event));
-        self.attend(queue.ok_or(io::ErrorKind::InvalidInput)?)
     }
 }

@@ -45,14 +45,12 @@ mod waiting;
 
 use std::ffi::CString;
 use std::io;
-use std::mem::ManuallyDrop;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fuse_backend_rs::api::server::Server;
-use vhost_user_backend::VhostUserDaemon;
-use vm_memory::{GuestMemoryAtomic, GuestMemoryMmap};
+use vhost_device::ServeError;
 
 use crate::asking::Asking;
 use crate::device::Device;
@@ -103,13 +101,8 @@ pub enum ShareError {
         source: io::Error,
     },
     /// The vhost-user connection to the VMM failed.
-    #[error("cannot {action}: {reason}")]
-    Device {
-        /// The action that failed, as a verb phrase.
-        action: &'static str,
-        /// The message of vhost-user's own error, which cannot be sent to another thread.
-        reason: String,
-    },
+    #[error(transparent)]
+    Device(#[from] ServeError),
 }
 
 /// The entries of a device, opened.
@@ -190,27 +183,6 @@ impl Share {
     /// # Errors
     /// If the VMM violates the vhost-user protocol.
     pub fn serve(self, listener: UnixListener) -> Result<(), ShareError> {
-        let failed = |action| {
-            move |error: vhost_user_backend::Error| ShareError::Device {
-                action,
-                reason: error.to_string(),
-            }
-        };
-        let memory = GuestMemoryAtomic::new(GuestMemoryMmap::new());
-        let daemon = VhostUserDaemon::new("share".to_owned(), self.device, memory)
-            .map_err(failed("start a device"))?;
-        // Dropping it would wait for a thread, which may be busy with a request that never ends.
-        let mut daemon = ManuallyDrop::new(daemon);
-        daemon
-            .start(&mut listener.into())
-            .map_err(failed("serve the machine"))?;
-        match daemon.wait() {
-            Err(vhost_user_backend::Error::HandleRequest(
-                vhost::vhost_user::Error::Disconnected
-                | vhost::vhost_user::Error::PartialMessage
-                | vhost::vhost_user::Error::SocketBroken(_),
-            )) => Ok(()),
-            ended => ended.map_err(failed("continue to serve the machine")),
-        }
+        Ok(self.device.with_queues().serve("share", listener)?)
     }
 }

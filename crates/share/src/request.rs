@@ -1,37 +1,32 @@
 use std::io;
 
-use vhost_user_backend::{VringMutex, VringT as _};
-use virtio_queue::{DescriptorChain, QueueT as _};
-use vm_memory::{GuestMemoryAtomic, GuestMemoryLoadGuard, GuestMemoryMmap};
+use vhost_device::Buffers;
 
 use crate::PathAccess;
 
-/// The memory of a guest, which the VMM may replace.
-pub(crate) type Memory = GuestMemoryAtomic<GuestMemoryMmap<()>>;
-/// The memory of a guest at one moment.
-pub(crate) type Loaded = GuestMemoryLoadGuard<GuestMemoryMmap<()>>;
-
-/// A request of a guest. Its answer may come after those of later requests.
+/// A request of a guest, with what its user has said about it.
 pub(crate) struct Request {
-    queue: VringMutex<Memory>,
-    /// The buffers of the request and of its answer. The guest can write to them at any time.
-    pub(crate) buffers: DescriptorChain<Loaded>,
+    carrier: vhost_device::Request,
     /// The questions about the request that have an answer; true means yes.
     pub(crate) answers: Vec<(PathAccess, bool)>,
 }
 
 impl Request {
-    pub(crate) fn new(queue: &VringMutex<Memory>, buffers: DescriptorChain<Loaded>) -> Self {
+    pub(crate) const fn new(carrier: vhost_device::Request) -> Self {
         Self {
-            queue: queue.clone(),
-            buffers,
+            carrier,
             answers: Vec::new(),
         }
     }
 
+    /// Returns the buffers of the request and of its answer.
+    pub(crate) const fn buffers(&self) -> &Buffers {
+        self.carrier.buffers()
+    }
+
     /// Returns true if the VMM has stopped the queue, so that nobody waits for the answer.
     pub(crate) fn is_abandoned(&self) -> bool {
-        !self.queue.get_ref().get_queue().ready()
+        self.carrier.is_abandoned()
     }
 
     /// Gives the guest the answer in the buffers, of `length` bytes.
@@ -39,15 +34,6 @@ impl Request {
     /// # Errors
     /// If the queue is invalid.
     pub(crate) fn end(self, length: u32) -> io::Result<()> {
-        let mut queue = self.queue.get_mut();
-        if !queue.get_queue().ready() {
-            return Ok(());
-        }
-        let head = self.buffers.head_index();
-        queue.add_used(head, length).map_err(io::Error::other)?;
-        if queue.needs_notification().map_err(io::Error::other)? {
-            queue.signal_used_queue()?;
-        }
-        Ok(())
+        self.carrier.end(length)
     }
 }

@@ -288,7 +288,7 @@ mod tests {
     /// A disk of 1 MiB without content.
     struct NoDisk;
 
-    impl nbd_server::Disk for NoDisk {
+    impl served_disk::Disk for NoDisk {
         fn size_bytes(&self) -> u64 {
             1 << 20
         }

@@ -67,13 +67,15 @@ pub(crate) fn for_machine(
     let mut places = board.first_disk(machine)..;
     let mut disk_fds = fds.disks.iter();
     for ((index, disk), place) in machine.disks.iter().enumerate().zip(&mut places) {
-        let content = match disk.format {
-            DiskFormat::Raw => file("raw", disk),
-            DiskFormat::Vmdk => file("vmdk", disk),
-            // The sockets were counted before.
-            DiskFormat::Served => served(disk_fds.next().copied().unwrap_or(-1)),
-        };
-        arguments.disk(index, disk, content, place);
+        match disk.format {
+            DiskFormat::Raw => arguments.disk(index, disk, "raw", place),
+            DiskFormat::Vmdk => arguments.disk(index, disk, "vmdk", place),
+            DiskFormat::Served => {
+                // The sockets were counted before.
+                let fd = disk_fds.next().copied().unwrap_or(-1);
+                arguments.served_disk(index, fd, place);
+            }
+        }
     }
     for ((share, fd), place) in machine.shares.iter().zip(&fds.shares).zip(&mut places) {
         arguments.share(share, *fd, place);
@@ -98,16 +100,16 @@ impl Arguments<'_> {
         let board = OptionValue::new(self.board.name).with("accel", accelerator);
         let properties = self.board.properties.iter();
         let board = properties.fold(board, |board, (name, value)| board.with(name, value));
-        let board = if machine.shares.is_empty() {
-            board
-        } else {
+        let board = if machine.has_mapped_memory() {
             board.with("memory-backend", "memory")
+        } else {
+            board
         };
         self.option("-machine", board.into_argument());
         self.option("-cpu", processor);
         self.option("-smp", machine.cpus.to_string());
         self.option("-m", machine.memory_mib.to_string());
-        if !machine.shares.is_empty() {
+        if machine.has_mapped_memory() {
             self.shared_memory(machine);
         }
         self.flags(&["-nodefaults", "-no-user-config", "-no-reboot"]);
@@ -124,7 +126,7 @@ impl Arguments<'_> {
         self.option("-sandbox", SANDBOX);
     }
 
-    /// Adds guest memory that the server of a share can map.
+    /// Adds guest memory that the server of a share or a disk can map.
     ///
     /// It requires modern virtio devices: the queues of a legacy device lie where only QEMU finds
     /// them.
@@ -181,9 +183,14 @@ impl Arguments<'_> {
         self.device(agent_port.with("nr", "1").with("name", AGENT_PORT_NAME));
     }
 
-    fn disk(&mut self, index: usize, disk: &Disk, content: OptionValue, place: usize) {
+    /// Adds a disk that QEMU opens itself.
+    fn disk(&mut self, index: usize, disk: &Disk, format: &str, place: usize) {
         let id = format!("disk{index}");
-        let drive = content.with("id", &id);
+        let drive = OptionValue::new("if=none")
+            .with("format", format)
+            .with("file.driver", "file")
+            .with_path("file.filename", &disk.path)
+            .with("id", &id);
         let drive = match disk.access {
             DiskAccess::ReadOnly => drive.with("readonly", "on"),
             DiskAccess::ReadWrite => drive.with("discard", "unmap"),
@@ -194,6 +201,19 @@ impl Arguments<'_> {
             .with("serial", &disk.serial)
             .with("rerror", ON_DISK_ERROR)
             .with("werror", ON_DISK_ERROR)
+            .with("bus", &self.board.bus(place));
+        self.device(device);
+    }
+
+    /// Adds a disk, whose requests go to the thread at the other end of the socket. It answers for its serial and for
+    /// writes that are not allowed.
+    fn served_disk(&mut self, index: usize, fd: RawFd, place: usize) {
+        let id = format!("disk{index}");
+        let socket = OptionValue::new("socket").with("id", &id);
+        self.chardev(socket.with("fd", &fd.to_string()));
+        let device = OptionValue::new("vhost-user-blk")
+            .with("chardev", &id)
+            .with("num-queues", "1")
             .with("bus", &self.board.bus(place));
         self.device(device);
     }
@@ -251,23 +271,6 @@ impl Arguments<'_> {
     fn flags(&mut self, flags: &[&str]) {
         self.words.extend(flags.iter().map(OsString::from));
     }
-}
-
-/// Returns the drive of a disk that QEMU opens itself.
-fn file(format: &str, disk: &Disk) -> OptionValue {
-    OptionValue::new("if=none")
-        .with("format", format)
-        .with("file.driver", "file")
-        .with_path("file.filename", &disk.path)
-}
-
-/// Returns the drive of a disk whose NBD server is at the other end of a socket.
-fn served(fd: RawFd) -> OptionValue {
-    OptionValue::new("if=none")
-        .with("format", "raw")
-        .with("file.driver", "nbd")
-        .with("file.server.type", "fd")
-        .with("file.server.str", &fd.to_string())
 }
 
 #[cfg(test)]
@@ -431,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_served_disk_is_a_socket_and_no_path() {
+    fn a_served_disk_is_a_socket_with_memory_that_can_be_mapped() {
         let mut machine = machine();
         machine.disks[1].format = DiskFormat::Served;
         let fds = SocketFds {
@@ -439,9 +442,14 @@ mod tests {
             ..SocketFds::default()
         };
         let arguments = lines(&for_machine(&machine, &MICROVM, TCG, &fds).unwrap());
-        let wanted = "\n-drive if=none,format=raw,file.driver=nbd,file.server.type=fd,\
-                      file.server.str=7,id=disk1,discard=unmap\n";
-        assert!(arguments.contains(wanted), "{arguments}");
+        for wanted in [
+            ",memory-backend=memory\n",
+            "\n-object memory-backend-memfd,id=memory,size=512M,share=on\n",
+            "\n-chardev socket,id=disk1,fd=7\n",
+            "\n-device vhost-user-blk,chardev=disk1,num-queues=1,bus=virtio-mmio-bus.4\n",
+        ] {
+            assert!(arguments.contains(wanted), "{wanted}: {arguments}");
+        }
         assert!(!arguments.contains("/store/upper"), "{arguments}");
     }
 

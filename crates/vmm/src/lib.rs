@@ -56,7 +56,7 @@ pub trait Vmm: Backend {
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError>;
 
     /// Returns true if it reads and writes served disks by calls, on threads of this process. Else it
-    /// has a connection to the NBD server of each.
+    /// has a vhost-user connection to the server of each.
     fn calls_served_disks(&self) -> bool;
 
     /// Runs `machine` until the guest powers off. `sockets` connect it to the host.

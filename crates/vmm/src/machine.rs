@@ -143,6 +143,11 @@ impl Machine {
             .count()
     }
 
+    /// Returns true if a process or thread beside the VMM uses the guest's memory: the server of a share or a disk.
+    pub fn has_mapped_memory(&self) -> bool {
+        !self.shares.is_empty() || self.served_disks() > 0
+    }
+
     fn check_shares(&self) -> Result<(), InvalidMachine> {
         for (index, share) in self.shares.iter().enumerate() {
             let mut others = self.shares[..index].iter();

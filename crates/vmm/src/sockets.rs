@@ -5,11 +5,11 @@ use crate::{InvalidMachine, Machine};
 
 /// A disk of the format [`Served`](crate::DiskFormat::Served), which the VMM does not open.
 pub enum ServedDisk {
-    /// A connection to the NBD server of the disk.
+    /// A vhost-user connection to the server of the disk, which maps the guest's memory.
     Connection(OwnedFd),
     /// The open disk, for a VMM that [calls it](crate::Vmm::calls_served_disks). One thread at a time
     /// does.
-    Open(Box<dyn nbd_server::Disk + Send>),
+    Open(Box<dyn served_disk::Disk + Send>),
 }
 
 impl ServedDisk {

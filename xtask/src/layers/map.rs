@@ -13,7 +13,7 @@ pub(super) struct Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 30] = [
+pub(super) const MAP: [Row; 31] = [
     row(
         "tests",
         &["boot", "oracle", "store", "guides", "fuzz-targets"],
@@ -96,7 +96,7 @@ pub(super) const MAP: [Row; 30] = [
             "msb-jail",
             "durable-files",
             "sealed-records",
-            "nbd-server",
+            "vhost-block",
             "path-rules",
             "questions",
             "docker-words",
@@ -105,6 +105,7 @@ pub(super) const MAP: [Row; 30] = [
             "sftp-server",
         ],
     ),
+    row("devices", &["vhost-device", "served-disk"]),
     row("edge", &["msb-tls-edge"]),
     row("secrets", &["msb-secrets"]),
     row("text", &["terminal-text"]),
@@ -157,13 +158,13 @@ pub(super) const CLOSURES: [(&str, &[&str]); 2] = [
             "msb-secrets",
             "msb-tls-edge",
             "msb-vmm",
-            "nbd-server",
             "oci-image",
             "oci-layers",
             "path-rules",
             "questions",
             "rootfs-view",
             "sealed-records",
+            "served-disk",
             "snapshot-file",
             "staged-image",
             "tar-stream",

@@ -9,7 +9,7 @@ use crate::as_libkrun::Disk;
 #[derive(Clone)]
 struct Memory(Arc<Mutex<Vec<u8>>>);
 
-impl nbd_server::Disk for Memory {
+impl served_disk::Disk for Memory {
     fn size_bytes(&self) -> u64 {
         self.0.lock().unwrap().len() as u64
     }

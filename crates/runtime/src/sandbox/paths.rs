@@ -124,6 +124,11 @@ impl SandboxPaths {
         self.directory.join(format!("share-{index}.sock"))
     }
 
+    /// Returns the path of the temporary socket of the thread that serves the writable disk.
+    pub fn disk_socket(&self) -> PathBuf {
+        self.directory.join("disk.sock")
+    }
+
     /// Returns the path of the socket that clients connect to.
     pub fn socket(&self) -> PathBuf {
         self.directory.join("agent.sock")

@@ -35,7 +35,7 @@ const WRITE: u16 = 2;
 
 /// A driver of the device that can write anything into its ring.
 pub(super) struct Guest {
-    device: Device,
+    device: vhost_device::Device<Device>,
     pub(super) ring: VringMutex<Memory>,
     memory: Memory,
     sent: u16,
@@ -90,6 +90,7 @@ impl Guest {
     fn driving(device: Device) -> Self {
         let ranges = [(GuestAddress(0), MEMORY_BYTES)];
         let memory = GuestMemoryAtomic::new(GuestMemoryMmap::from_ranges(&ranges).unwrap());
+        let device = device.with_queues();
         device.update_memory(memory.clone()).unwrap();
         let ring = VringMutex::new(memory.clone(), QUEUE_SIZE).unwrap();
         ring.set_queue_info(DESCRIPTORS, AVAILABLE, USED).unwrap();

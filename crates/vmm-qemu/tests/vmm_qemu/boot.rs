@@ -2,15 +2,17 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt as _;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use msb_jail::Strictness;
 use msb_vmm::{Disk, DiskAccess, DiskFormat, Machine, ServedDisk, Sockets, Vmm as _};
 use msb_vmm_qemu::Qemu;
+use vhost_block::{BlockDevice, Identity};
 
 use crate::guest::Guest;
 use crate::host::Host;
@@ -111,19 +113,26 @@ fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
     assert!(console.contains("guest: console speaks"), "{console}");
 }
 
-/// Serves a file over NBD on a thread that ends with the connection, whose other end is returned.
+/// Serves a file on a thread that ends with the connection, whose other end is returned.
 fn serve(path: PathBuf) -> (OwnedFd, JoinHandle<()>) {
-    let (client, server) = UnixStream::pair().unwrap();
+    let socket = path.with_extension("sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let connected = UnixStream::connect(&socket).unwrap();
     let file = fs::File::options().read(true).write(true).open(path);
-    let mut disk = FileDisk(file.unwrap());
-    let serving = move || nbd_server::serve(&server, &server, &mut disk).unwrap();
-    (client.into(), thread::spawn(serving))
+    let disk = Arc::new(Mutex::new(FileDisk(file.unwrap())));
+    let identity = Identity {
+        serial: "served".to_owned(),
+        is_read_only: false,
+    };
+    let device = BlockDevice::new(disk, &identity, |reason| panic!("the disk ended: {reason}"));
+    let serving = move || device.serve(listener).unwrap();
+    (connected.into(), thread::spawn(serving))
 }
 
-/// A raw file behind an NBD server.
+/// A raw file that is served.
 struct FileDisk(fs::File);
 
-impl nbd_server::Disk for FileDisk {
+impl served_disk::Disk for FileDisk {
     fn size_bytes(&self) -> u64 {
         self.0.metadata().unwrap().len()
     }

@@ -1,12 +1,58 @@
+//! A disk as the calls that a virtual machine's requests become.
+//!
+//! Whoever keeps a disk implements [`Disk`]; whoever connects it to a machine calls it. Neither knows the other.
+//!
+//! ```
+//! use std::io;
+//!
+//! use served_disk::Disk;
+//!
+//! /// A disk in memory.
+//! struct Memory(Vec<u8>);
+//!
+//! impl Disk for Memory {
+//!     fn size_bytes(&self) -> u64 {
+//!         self.0.len() as u64
+//!     }
+//!     fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
+//!         let start = offset_bytes as usize;
+//!         buf.copy_from_slice(&self.0[start..start + buf.len()]);
+//!         Ok(())
+//!     }
+//!     fn write(&mut self, bytes: &[u8], offset_bytes: u64) -> io::Result<()> {
+//!         let start = offset_bytes as usize;
+//!         self.0[start..start + bytes.len()].copy_from_slice(bytes);
+//!         Ok(())
+//!     }
+//!     fn zero(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+//!         self.write(&vec![0; length_bytes as usize], offset_bytes)
+//!     }
+//!     fn discard(&mut self, _offset_bytes: u64, _length_bytes: u64) -> io::Result<()> {
+//!         Ok(())
+//!     }
+//!     fn flush(&mut self) -> io::Result<()> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # fn main() -> io::Result<()> {
+//! let mut disk = Memory(vec![0; 4096]);
+//! disk.write(b"bytes", 512)?;
+//! let mut read = [0; 5];
+//! disk.read(&mut read, 512)?;
+//! assert_eq!(&read, b"bytes");
+//! # Ok(())
+//! # }
+//! ```
+
+#![forbid(unsafe_code)]
+#![warn(clippy::as_conversions)]
+
 use std::io::{self, IoSlice, IoSliceMut};
 
-/// The disk behind a server. All ranges that a server asks for lie on the disk.
-///
-/// An error is reported to the client by its kind: `StorageFull`, `QuotaExceeded` and `FileTooLarge` as
-/// no space, `OutOfMemory` as no memory, `PermissionDenied` and `ReadOnlyFilesystem` as not permitted,
-/// all others as an I/O error.
+/// A disk that a machine uses. All ranges that it is called with lie on the disk.
 pub trait Disk {
-    /// Returns the size of the disk, in bytes. It stays the same while the disk is served.
+    /// Returns the size of the disk, in bytes. It stays the same while a machine uses the disk.
     fn size_bytes(&self) -> u64;
 
     /// Fills `buf` with the bytes from `offset_bytes` on.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use nbd_server::Disk;
+use served_disk::Disk;
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct MemoryDisk {
@@ -11,8 +11,10 @@ pub(crate) struct MemoryDisk {
     pub(crate) discards: Vec<(u64, u64)>,
     /// The calls of `zero`.
     pub(crate) zeros: usize,
-    /// The kind of error that each change fails with.
+    /// The kind of error that each call fails with.
     pub(crate) failure: Option<io::ErrorKind>,
+    /// True if each call panics.
+    pub(crate) panics: bool,
 }
 
 impl MemoryDisk {
@@ -24,6 +26,7 @@ impl MemoryDisk {
     }
 
     fn check(&self) -> io::Result<()> {
+        assert!(!self.panics, "the disk was told to panic");
         self.failure.map_or(Ok(()), |kind| Err(kind.into()))
     }
 }
