@@ -5,6 +5,7 @@
 
 mod address;
 mod blob;
+mod blob_address;
 mod body;
 mod challenge;
 mod client;
@@ -15,6 +16,7 @@ mod destination;
 mod docker_config;
 mod docker_config_file;
 mod documents;
+mod download;
 mod endpoint;
 mod error;
 #[cfg(feature = "fuzzing")]
@@ -23,8 +25,10 @@ mod limits;
 mod login;
 mod private;
 mod proxy;
+mod ranges;
 mod repository;
 mod repository_blob;
+mod requested_bytes;
 mod retry;
 mod retry_listener;
 mod settings;
