@@ -96,7 +96,11 @@ impl<'a> Download<'a> {
     /// Returns the lane whose turn it is; `None` if the next bytes are in no lane.
     fn next_lane(&mut self) -> Option<Lane> {
         let is_next = self.lanes.front()?.range.start == self.sent_bytes;
-        if is_next { self.lanes.pop_front() } else { None }
+        if is_next {
+            self.lanes.pop_front()
+        } else {
+            None
+        }
     }
 
     /// Sends the bytes of a lane, of which some may be missing at the end.

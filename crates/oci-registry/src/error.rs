@@ -313,7 +313,13 @@ impl RegistryError {
 
     /// Returns true if the server refuses a request because there are too many.
     pub(super) fn is_throttling(&self) -> bool {
-        matches!(self, Self::Status { status: 429 | 503, .. })
+        matches!(
+            self,
+            Self::Status {
+                status: 429 | 503,
+                ..
+            }
+        )
     }
 
     /// Returns true if the server is connected but sends nothing, or too little.

@@ -71,7 +71,10 @@ mod tests {
             let mut headers = HeaderMap::new();
             bytes.add_to(&mut headers);
             let text = |name| headers.get(name).map(|value| value.to_str().expect("text"));
-            (text(RANGE).map(str::to_owned), text(IF_RANGE).map(str::to_owned))
+            (
+                text(RANGE).map(str::to_owned),
+                text(IF_RANGE).map(str::to_owned),
+            )
         };
         let some = |text: &str| Some(text.to_owned());
         assert_eq!(texts(RequestedBytes::starting_at(0)), (None, None));

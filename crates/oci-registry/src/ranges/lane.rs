@@ -64,7 +64,8 @@ impl LaneWriter {
         while !bytes.is_empty() && !self.missing.is_empty() {
             let missing_bytes = self.missing.end - self.missing.start;
             if self.piece.capacity() == 0 {
-                self.piece.reserve_exact(length(missing_bytes.min(PIECE_BYTES)));
+                self.piece
+                    .reserve_exact(length(missing_bytes.min(PIECE_BYTES)));
             }
             let room_bytes = self.piece.capacity() - self.piece.len();
             let count = bytes.len().min(room_bytes).min(length(missing_bytes));

@@ -104,7 +104,10 @@ impl Reader {
             self.read.extend_from_slice(&self.blob[position..start]);
             return;
         }
-        if writer.as_ref().is_some_and(|writer| writer.missing().is_empty()) {
+        if writer
+            .as_ref()
+            .is_some_and(|writer| writer.missing().is_empty())
+        {
             *writer = None;
         }
         match next(lane) {

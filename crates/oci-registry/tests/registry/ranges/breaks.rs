@@ -51,7 +51,11 @@ async fn a_range_that_always_breaks_off_is_given_up_with_the_download() {
 
     let all_but_first = Origin::serving(|request, honest| {
         let answer = honest();
-        if start(request) == 0 { answer } else { answer.cut(0) }
+        if start(request) == 0 {
+            answer
+        } else {
+            answer.cut(0)
+        }
     })
     .await;
     let error = all_but_first.download().await.expect_err("no later byte");
@@ -64,7 +68,10 @@ async fn a_range_that_always_breaks_off_is_given_up_with_the_download() {
 async fn a_range_in_tiny_parts_is_given_up_in_bounded_requests() {
     let origin = Origin::serving(|request, _| {
         let start = start(request);
-        Answer::new(206, [0]).header("Content-Range", format!("bytes {start}-{start}/{BLOB_BYTES}"))
+        Answer::new(206, [0]).header(
+            "Content-Range",
+            format!("bytes {start}-{start}/{BLOB_BYTES}"),
+        )
     })
     .await;
     let error = origin.download().await.expect_err("too many parts");
@@ -82,7 +89,10 @@ async fn shorter_ranges_than_requested_are_taken() {
         let end = end.min(start + 40_000);
         let mut answer = honest().without("Content-Range");
         answer.body.truncate(end - start);
-        answer.header("Content-Range", format!("bytes {start}-{}/{BLOB_BYTES}", end - 1))
+        answer.header(
+            "Content-Range",
+            format!("bytes {start}-{}/{BLOB_BYTES}", end - 1),
+        )
     })
     .await;
     origin.assert_good("shorter ranges").await;
@@ -93,7 +103,10 @@ async fn shorter_ranges_than_requested_are_taken() {
 async fn a_range_that_stands_still_is_left_to_the_download() {
     let has_stalled = AtomicBool::new(false);
     let mut origin = Origin::serving(move |request, honest| {
-        let is_second = request.headers.get("range").is_some_and(|text| *text == range(2));
+        let is_second = request
+            .headers
+            .get("range")
+            .is_some_and(|text| *text == range(2));
         if is_second && !has_stalled.swap(true, Ordering::Relaxed) {
             honest().pausing(10_000, Duration::from_secs(60))
         } else {
@@ -104,7 +117,9 @@ async fn a_range_that_stands_still_is_left_to_the_download() {
     origin.limits.idle = Duration::from_millis(300);
     origin.assert_good("stands still").await;
     let ranges = origin.ranges();
-    let rest = ranges.iter().filter(|range| range.starts_with("bytes=2") && range.ends_with("299999"));
+    let rest = ranges
+        .iter()
+        .filter(|range| range.starts_with("bytes=2") && range.ends_with("299999"));
     assert_eq!(rest.count(), 2, "{ranges:?}");
 }
 
@@ -118,15 +133,26 @@ async fn a_blob_that_changes_is_not_put_together_from_two() {
     .await;
     let bytes = origin.download().await.expect("a blob of this length");
     assert!(bytes[..RANGE_BYTES] == origin.blob[..RANGE_BYTES]);
-    assert!(bytes[RANGE_BYTES..].iter().all(|byte| *byte == 1), "the reader finds it out");
+    assert!(
+        bytes[RANGE_BYTES..].iter().all(|byte| *byte == 1),
+        "the reader finds it out"
+    );
     // A server that ignores the validator is found out by its own.
     let origin = Origin::serving(|request, honest| {
-        let tag = if is_closed(request) && start(request) > 0 { "\"other\"" } else { "\"one\"" };
+        let tag = if is_closed(request) && start(request) > 0 {
+            "\"other\""
+        } else {
+            "\"one\""
+        };
         honest().header("ETag", tag)
     })
     .await;
     origin.assert_good("another validator").await;
     let ranges = origin.ranges();
     let rest = format!("bytes={RANGE_BYTES}-");
-    assert_eq!(ranges.iter().filter(|range| **range == rest).count(), 1, "{ranges:?}");
+    assert_eq!(
+        ranges.iter().filter(|range| **range == rest).count(),
+        1,
+        "{ranges:?}"
+    );
 }

@@ -81,7 +81,8 @@ async fn answer(mut stream: TcpStream, blob: &[u8], counts: &Counts) -> Option<(
         None => "200 OK".to_owned(),
     };
     let length = end - start;
-    let head = format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let head =
+        format!("HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
     let sent = async {
         stream.write_all(head.as_bytes()).await?;
         stream.write_all(&blob[start..end - 1]).await

@@ -34,8 +34,10 @@ async fn child_that_reads_ranges_slowly() {
     }
     let server = Server::new(|request| {
         let (start, end) = request.range(SIZE_BYTES).expect("a range");
-        Answer::new(206, vec![1; end - start])
-            .header("Content-Range", format!("bytes {start}-{}/{SIZE_BYTES}", end - 1))
+        Answer::new(206, vec![1; end - start]).header(
+            "Content-Range",
+            format!("bytes {start}-{}/{SIZE_BYTES}", end - 1),
+        )
     })
     .await;
     let limits = RegistryLimits::default();

@@ -81,8 +81,7 @@ impl Origin {
     ) -> Self {
         let blob = noise(BLOB_BYTES);
         let bytes = blob.clone();
-        let handler =
-            move |request: &Request| serve(request, &|| Answer::blob(request, &bytes));
+        let handler = move |request: &Request| serve(request, &|| Answer::blob(request, &bytes));
         Self {
             server: Server::new(handler).await,
             blob,
@@ -137,7 +136,10 @@ pub(super) fn range(index: usize) -> String {
 
 /// Returns true for requests for the first range.
 pub(super) fn is_first(request: &Request) -> bool {
-    request.headers.get("range").is_some_and(|text| *text == range(0))
+    request
+        .headers
+        .get("range")
+        .is_some_and(|text| *text == range(0))
 }
 
 /// Returns true for requests for a range with an end.

@@ -31,7 +31,11 @@ async fn ranges_of_one_blob_are_fetched_at_once_and_a_connection_is_left() {
     let repository = repository(&server, &in_ranges()).await;
     let bytes = bytes_from(&source(&repository, &blob), &blob).await;
     assert!(bytes.expect("downloaded") == blob);
-    assert!((2..=5).contains(&server.most_open()), "{}", server.most_open());
+    assert!(
+        (2..=5).contains(&server.most_open()),
+        "{}",
+        server.most_open()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,11 +52,17 @@ async fn all_downloads_together_keep_to_the_limit_on_connections() {
             bytes_from(&source, &blob),
         )
     };
-    let (a, b, c, d) = tokio::time::timeout(DEADLINE, downloads).await.expect("in time");
+    let (a, b, c, d) = tokio::time::timeout(DEADLINE, downloads)
+        .await
+        .expect("in time");
     for bytes in [a, b, c, d] {
         assert!(bytes.expect("downloaded") == blob);
     }
-    assert!((4..=6).contains(&server.most_open()), "{}", server.most_open());
+    assert!(
+        (4..=6).contains(&server.most_open()),
+        "{}",
+        server.most_open()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,7 +126,9 @@ async fn a_download_ends_with_its_reader() {
     let downloading = tokio::spawn(async move { source.download(&descriptor, sender).await });
     parts.recv().await.expect("a part");
     drop(parts);
-    let ended = tokio::time::timeout(DEADLINE, downloading).await.expect("in time");
+    let ended = tokio::time::timeout(DEADLINE, downloading)
+        .await
+        .expect("in time");
     let error = ended.expect("no panic").expect_err("abandoned");
     assert!(matches!(error, RegistryError::Abandoned), "{error}");
 }
@@ -128,5 +140,7 @@ async fn wait_until(condition: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(DEADLINE, waiting).await.expect("it holds in time");
+    tokio::time::timeout(DEADLINE, waiting)
+        .await
+        .expect("it holds in time");
 }

@@ -49,7 +49,10 @@ async fn a_server_that_is_always_asked_too_much_ends_the_download_by_name() {
     })
     .await;
     let error = origin.download().await.expect_err("too many requests");
-    assert!(matches!(error, RegistryError::Status { status: 429, .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::Status { status: 429, .. }),
+        "{error}"
+    );
     let count = origin.ranges().len();
     assert!(count <= 1 + 6 * 5, "{count}");
 }
@@ -87,7 +90,11 @@ async fn an_address_that_expired_is_asked_for_anew() {
         let redirects = requests.iter().filter(|request| is_blob(request)).count();
         let refused_first = 1;
         let followed = storage.requests().len();
-        assert_eq!(redirects, followed + refused_first, "{status}: no redirect is used again");
+        assert_eq!(
+            redirects,
+            followed + refused_first,
+            "{status}: no redirect is used again"
+        );
         assert!(followed <= 3 * 10, "{status}: {followed}");
     }
 }
@@ -96,7 +103,10 @@ async fn an_address_that_expired_is_asked_for_anew() {
 async fn addresses_that_are_never_good_end_the_download() {
     let (origin, storage) = behind_redirects(0, 403).await;
     let error = origin.download().await.expect_err("denied");
-    assert!(matches!(error, RegistryError::Unauthorized { .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::Unauthorized { .. }),
+        "{error}"
+    );
     assert_eq!(storage.requests().len(), 1);
 }
 
@@ -109,8 +119,16 @@ async fn a_token_that_expires_between_ranges_is_renewed_once_for_all_of_them() {
             return Answer::new(200, format!(r#"{{"token":"t{token}"}}"#));
         }
         // The first token is good for the first range alone.
-        let valid = if has_begun.load(Ordering::Relaxed) { "Bearer t1" } else { "Bearer t0" };
-        if request.headers.get("authorization").is_none_or(|sent| sent != valid) {
+        let valid = if has_begun.load(Ordering::Relaxed) {
+            "Bearer t1"
+        } else {
+            "Bearer t0"
+        };
+        if request
+            .headers
+            .get("authorization")
+            .is_none_or(|sent| sent != valid)
+        {
             let host = &request.headers["host"];
             let challenge = format!(r#"Bearer realm="http://{host}/token",service="x""#);
             return Answer::new(401, "").header("WWW-Authenticate", challenge);
@@ -121,8 +139,14 @@ async fn a_token_that_expires_between_ranges_is_renewed_once_for_all_of_them() {
     .await;
     origin.assert_good("an expired token").await;
     let requests = origin.server.requests();
-    let tokens = requests.iter().filter(|request| request.path.starts_with("/token"));
-    assert_eq!(tokens.count(), 2, "one for the first range, and one for all others");
+    let tokens = requests
+        .iter()
+        .filter(|request| request.path.starts_with("/token"));
+    assert_eq!(
+        tokens.count(),
+        2,
+        "one for the first range, and one for all others"
+    );
     let ranges = origin.ranges();
     let firsts = ranges.iter().filter(|text| **text == range(0)).count();
     assert_eq!(firsts, 2, "{ranges:?}");
@@ -131,13 +155,24 @@ async fn a_token_that_expires_between_ranges_is_renewed_once_for_all_of_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_permission_that_ends_for_good_is_told() {
     let origin = Origin::serving(|request, honest| {
-        if is_first(request) { honest() } else { Answer::new(403, "") }
+        if is_first(request) {
+            honest()
+        } else {
+            Answer::new(403, "")
+        }
     })
     .await;
     let error = origin.download().await.expect_err("denied");
-    assert!(matches!(error, RegistryError::Unauthorized { .. }), "{error}");
+    assert!(
+        matches!(error, RegistryError::Unauthorized { .. }),
+        "{error}"
+    );
     let gone = Origin::serving(|request, honest| {
-        if is_first(request) { honest() } else { Answer::new(404, "") }
+        if is_first(request) {
+            honest()
+        } else {
+            Answer::new(404, "")
+        }
     })
     .await;
     let error = gone.download().await.expect_err("gone");

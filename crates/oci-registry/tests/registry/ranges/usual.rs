@@ -79,11 +79,19 @@ async fn a_validator_is_sent_with_all_ranges_but_the_first() {
     origin.assert_good("a validator").await;
     for request in origin.server.requests() {
         let validator = request.headers.get("if-range").map(String::as_str);
-        let expected = if is_first(&request) { None } else { Some("\"one\"") };
+        let expected = if is_first(&request) {
+            None
+        } else {
+            Some("\"one\"")
+        };
         assert_eq!(validator, expected, "{:?}", request.headers);
     }
     let weak = Origin::serving(|_, honest| honest().header("ETag", "W/\"one\"")).await;
     weak.assert_good("a weak validator").await;
     let requests = weak.server.requests();
-    assert!(requests.iter().all(|request| !request.headers.contains_key("if-range")));
+    assert!(
+        requests
+            .iter()
+            .all(|request| !request.headers.contains_key("if-range"))
+    );
 }
