@@ -12,6 +12,7 @@ mod client;
 mod connect_error;
 mod credential_helper;
 mod credentials;
+mod delivery;
 mod destination;
 mod docker_config;
 mod docker_config_file;
