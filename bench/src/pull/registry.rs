@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read, Seek as _, SeekFrom};
+use std::io::{self, BufReader, Read, Seek as _, SeekFrom};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -134,7 +134,7 @@ impl Content {
         let range = request.range.filter(|_| self.ranges == Ranges::Served);
         let (start, end) = match range {
             Some((first, last)) => {
-                let end = last.map_or(size_bytes, |last| size_bytes.min(last + 1));
+                let end = last.map_or(size_bytes, |last| size_bytes.min(last.saturating_add(1)));
                 (first.min(end), end)
             }
             None => (0, size_bytes),

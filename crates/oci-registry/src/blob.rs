@@ -22,7 +22,7 @@ pub struct BlobSource {
 
 impl fmt::Display for BlobSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.address.fmt(formatter)
+        fmt::Display::fmt(&self.address, formatter)
     }
 }
 

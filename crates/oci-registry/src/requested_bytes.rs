@@ -58,6 +58,8 @@ impl Validator {
 
 #[cfg(test)]
 mod tests {
+    use reqwest::header::HeaderName;
+
     use super::*;
 
     fn validator(tag: &str) -> Option<Validator> {
@@ -70,7 +72,8 @@ mod tests {
         let texts = |bytes: RequestedBytes| {
             let mut headers = HeaderMap::new();
             bytes.add_to(&mut headers);
-            let text = |name| headers.get(name).map(|value| value.to_str().expect("text"));
+            let text =
+                |name: HeaderName| headers.get(name).map(|value| value.to_str().expect("text"));
             (
                 text(RANGE).map(str::to_owned),
                 text(IF_RANGE).map(str::to_owned),

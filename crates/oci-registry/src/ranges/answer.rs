@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use reqwest::header::{ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE};
+use reqwest::header::{ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_RANGE, HeaderName};
 use reqwest::{Response, StatusCode};
 
 use crate::requested_bytes::Validator;
@@ -26,7 +26,7 @@ pub(crate) fn end_of_answer(
     validator: Option<&Validator>,
 ) -> Option<u64> {
     let headers = response.headers();
-    let is = |name, text: &str| {
+    let is = |name: HeaderName, text: &str| {
         let value = headers.get(name);
         value.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(text.as_bytes()))
     };
@@ -91,7 +91,7 @@ mod tests {
             ("bytes 0-0/1", range(0..1, Some(1))),
             (" bytes 5-9/10 ", range(5..10, Some(10))),
             ("bytes 5-9/*", range(5..10, None)),
-            (&largest, range(0..u64::MAX, Some(u64::MAX))),
+            (largest.as_str(), range(0..u64::MAX, Some(u64::MAX))),
             ("bytes 0-18446744073709551615/*", None),
             ("bytes 5-4/10", None),
             ("bytes 5-10/10", None),

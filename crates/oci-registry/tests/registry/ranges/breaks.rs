@@ -22,7 +22,7 @@ async fn a_range_that_breaks_off_goes_on_where_it_was() {
         let seen: Mutex<BTreeSet<usize>> = Mutex::default();
         let origin = Origin::serving(move |request, honest| {
             let start = start(request);
-            let is_whole = start % RANGE_BYTES == 0;
+            let is_whole = start.is_multiple_of(RANGE_BYTES);
             if is_whole && seen.lock().expect("a set").insert(start) {
                 honest().cut(cut_bytes)
             } else {
