@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use oci_image::Descriptor;
 use oci_registry::{CredentialSource, PARTS_IN_FLIGHT, Registries, RegistryLimits};
 use testkit::registry::{Answer, Server};
@@ -48,7 +49,7 @@ async fn child_that_reads_ranges_slowly() {
         ..descriptor(b"")
     };
     let source = repository.sources(&blob).remove(0);
-    let (sender, mut parts) = mpsc::channel(PARTS_IN_FLIGHT);
+    let (sender, mut parts) = mpsc::channel::<Bytes>(PARTS_IN_FLIGHT);
     let downloading = tokio::spawn(async move { source.download(&blob, sender).await });
     let (mut count_bytes, mut rested_bytes) = (0, 0);
     while let Some(part) = parts.recv().await {

@@ -49,7 +49,7 @@ pub(super) async fn repository_at(
 
 /// Returns the bytes of a blob that a source sends.
 pub(super) async fn bytes_from(source: &BlobSource, blob: &[u8]) -> Result<Bytes, RegistryError> {
-    let (sender, mut parts) = mpsc::channel(PARTS_IN_FLIGHT);
+    let (sender, mut parts) = mpsc::channel::<Bytes>(PARTS_IN_FLIGHT);
     let blob = descriptor(blob);
     let reading = async {
         let mut bytes = Vec::new();

@@ -77,7 +77,7 @@ async fn no_more_is_requested_ahead_than_there_is_memory_for() {
     };
     let repository = repository(&server, &limits).await;
     let source = source(&repository, &blob);
-    let (sender, mut parts) = mpsc::channel(1);
+    let (sender, mut parts) = mpsc::channel::<Bytes>(1);
     let descriptor = descriptor(&blob);
     let downloading = tokio::spawn(async move { source.download(&descriptor, sender).await });
     // Nothing is read, so the first range does not end, and those behind it fill the memory.
@@ -121,7 +121,7 @@ async fn a_download_ends_with_its_reader() {
     let server = CountingServer::start(blob.clone()).await;
     let repository = repository(&server, &in_ranges()).await;
     let source = source(&repository, &blob);
-    let (sender, mut parts) = mpsc::channel(1);
+    let (sender, mut parts) = mpsc::channel::<Bytes>(1);
     let descriptor = descriptor(&blob);
     let downloading = tokio::spawn(async move { source.download(&descriptor, sender).await });
     parts.recv().await.expect("a part");

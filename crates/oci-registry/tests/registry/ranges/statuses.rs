@@ -71,7 +71,7 @@ async fn behind_redirects(uses: usize, status: u16) -> (Origin, Arc<Server>) {
     let (there, count) = (storage.address, AtomicUsize::new(0));
     // The same address is given twice, so that the second one to use it finds it expired.
     let origin = Origin::serving(move |request, _| {
-        if request.headers.get("authorization").is_none() {
+        if !request.headers.contains_key("authorization") {
             return Answer::new(401, "").header("WWW-Authenticate", "Basic realm=x");
         }
         let signature = count.fetch_add(1, Ordering::Relaxed) / 2;
