@@ -22,6 +22,7 @@ mod interrupt;
 mod layout;
 mod measure;
 mod msb;
+mod pull;
 mod push;
 mod report;
 mod sandbox;
@@ -83,6 +84,8 @@ enum Benchmark {
     Diff(diff::Arguments),
     /// Measure `msb commit` beside tar and gzip of the same files
     Commit(commit::Arguments),
+    /// Measure `msb pull` over a simulated network: large layers in ranges, beside one stream each
+    Pull(pull::Arguments),
     /// Measure `msb push` to a registry on this host, beside skopeo
     Push(push::Arguments),
     /// Measure a writable disk before its first use: time, bytes, and growth under an idle guest
@@ -136,6 +139,7 @@ fn measure(arguments: Arguments) -> Result<u8> {
         | Benchmark::Fs(_)
         | Benchmark::Growth(_)
         | Benchmark::Image(_)
+        | Benchmark::Pull(_)
         | Benchmark::Push(_)
         | Benchmark::Snapshots(_)
         | Benchmark::Staged(_) => {}
@@ -152,6 +156,7 @@ fn report(benchmark: &Benchmark, msb: &Msb) -> Result<u8> {
         Benchmark::Growth(arguments) => (growth::run(arguments, msb)?, &arguments.showing),
         Benchmark::Diff(arguments) => (diff::run(arguments, msb)?, &arguments.showing),
         Benchmark::Commit(arguments) => (commit::run(arguments, msb)?, &arguments.showing),
+        Benchmark::Pull(arguments) => (pull::run(arguments, msb)?, &arguments.showing),
         Benchmark::Push(arguments) => (push::run(arguments, msb)?, &arguments.showing),
         Benchmark::Snapshots(arguments) => (snapshots::run(arguments, msb)?, &arguments.showing),
         Benchmark::Staged(arguments) => (staged::run(arguments, msb)?, &arguments.showing),

@@ -10,7 +10,7 @@ use anyhow::Result;
 
 use crate::layout;
 
-const NAME: &str = "bench/image";
+pub(crate) const NAME: &str = "bench/image";
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// A registry that serves one layout until the process ends.
@@ -65,7 +65,7 @@ fn answer_all(stream: &TcpStream, manifest: &str, blobs: &Path) -> io::Result<()
 }
 
 /// The object that a path names.
-enum Found {
+pub(crate) enum Found {
     Nothing,
     Root,
     File {
@@ -74,7 +74,8 @@ enum Found {
     },
 }
 
-fn found(path: &str, manifest: &str, blobs: &Path) -> Found {
+/// Returns the object of a layout that a path names.
+pub(crate) fn found(path: &str, manifest: &str, blobs: &Path) -> Found {
     if path == "/v2/" {
         return Found::Root;
     }

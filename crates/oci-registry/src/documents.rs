@@ -8,6 +8,7 @@ use oci_layers::{Exceeded, Limit};
 
 use super::endpoint::{Endpoint, Fetched, Request};
 use super::error::RegistryError;
+use super::requested_bytes::RequestedBytes;
 
 /// An image, and the addresses of its layers outside of the registry, by digest.
 pub(super) type FoundImage = (Image, BTreeMap<Digest, Vec<String>>);
@@ -134,7 +135,7 @@ impl Endpoint {
             path: format!("manifests/{version}"),
             what,
             accept: Some(media_type::ACCEPTED_MANIFESTS.join(", ")),
-            from_byte: 0,
+            bytes: RequestedBytes::All,
         };
         let fetched = self.fetch(&request, limit_bytes).await;
         let fetched = fetched.map_err(|error| match error {
@@ -162,7 +163,7 @@ impl Endpoint {
             path: format!("blobs/{}", descriptor.digest),
             what: &what,
             accept: None,
-            from_byte: 0,
+            bytes: RequestedBytes::All,
         };
         let bytes = self.fetch(&request, descriptor.size_bytes).await?.bytes;
         check_document("config", &bytes, descriptor)

@@ -1,9 +1,10 @@
 use std::fmt;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
 
 use oci_image::{Digest, excerpt};
-use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, RANGE, WWW_AUTHENTICATE};
+use reqwest::header::{ACCEPT, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Method, Response, Url};
 use tokio::sync::Mutex;
 
@@ -13,6 +14,7 @@ use super::challenge::Challenge;
 use super::client::Client;
 use super::credentials::{Credential, basic_header};
 use super::error::RegistryError;
+use super::requested_bytes::RequestedBytes;
 use super::retry::{self, Failures};
 use super::retry_listener::{Retry, RetryListener};
 use super::token::TokenRequest;
@@ -29,6 +31,7 @@ pub(crate) struct Endpoint {
     scopes: Vec<String>,
     credential: Option<Credential>,
     authorization: Mutex<Authorization>,
+    is_throttled: AtomicBool,
     listener: Arc<dyn RetryListener>,
 }
 
@@ -47,8 +50,7 @@ pub(super) struct Request<'a> {
     /// Description of the requested object, for messages.
     pub(super) what: &'a str,
     pub(super) accept: Option<String>,
-    /// First requested byte; 0 for the whole object.
-    pub(super) from_byte: u64,
+    pub(super) bytes: RequestedBytes,
 }
 
 /// A response that was read as a whole.
@@ -67,10 +69,7 @@ impl Request<'_> {
         let accept = self.accept.as_deref();
         let accept = accept.and_then(|accept| HeaderValue::from_str(accept).ok());
         headers.extend(accept.map(|value| (ACCEPT, value)));
-        if self.from_byte > 0 {
-            let range = HeaderValue::from_str(&format!("bytes={}-", self.from_byte));
-            headers.insert(RANGE, range.expect("digits are text"));
-        }
+        self.bytes.add_to(&mut headers);
         Outgoing {
             what: self.what,
             method: Method::GET,
@@ -142,6 +141,7 @@ impl Endpoint {
             scopes,
             credential,
             authorization: Mutex::default(),
+            is_throttled: AtomicBool::new(false),
             listener: Arc::clone(&client.listener),
         })
     }
@@ -197,13 +197,31 @@ impl Endpoint {
 
     /// Waits before the next attempt; `failures` is the number of failures before this one.
     pub(super) async fn pause(&self, what: &str, error: &RegistryError, failures: u32) {
-        let after = retry::pause(&self.transport.limits, failures, error.retry_after());
+        let after = self.delay(error, failures);
         self.listener.retrying(&Retry {
             what,
             reason: &error.to_string(),
             after,
         });
         tokio::time::sleep(after).await;
+    }
+
+    /// Waits as [`pause`](Self::pause) does, without a notice.
+    pub(super) async fn wait(&self, error: &RegistryError, failures: u32) {
+        tokio::time::sleep(self.delay(error, failures)).await;
+    }
+
+    /// Returns true if the registry has refused a request because there were too many.
+    pub(super) fn is_throttled(&self) -> bool {
+        self.is_throttled.load(Ordering::Relaxed)
+    }
+
+    /// Returns the time to wait after an error, and notes whether the registry is throttled.
+    fn delay(&self, error: &RegistryError, failures: u32) -> Duration {
+        if error.is_throttling() {
+            self.is_throttled.store(true, Ordering::Relaxed);
+        }
+        retry::pause(&self.transport.limits, failures, error.retry_after())
     }
 
     /// Sends a request once, and again with a new token if the old one is refused. Returns a
@@ -264,13 +282,13 @@ impl Endpoint {
         &self,
         what: &str,
         url: &Url,
-        from_byte: u64,
+        bytes: RequestedBytes,
     ) -> Result<Response, RegistryError> {
         let request = Request {
             path: String::new(),
             what,
             accept: None,
-            from_byte,
+            bytes,
         };
         let response = self.transport.send(request.outgoing(url.clone())).await?;
         self.checked(what, response).await

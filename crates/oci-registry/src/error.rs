@@ -301,6 +301,27 @@ impl RegistryError {
         }
     }
 
+    /// Returns true if a server that has answered before may answer again: it may be reached, or its
+    /// address or the permission may have expired, and the registry gives another one.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Unauthorized { .. } => true,
+            Self::Status { status, .. } => matches!(status, 400 | 410),
+            _ => false,
+        }
+    }
+
+    /// Returns true if the server refuses a request because there are too many.
+    pub(super) fn is_throttling(&self) -> bool {
+        matches!(
+            self,
+            Self::Status {
+                status: 429 | 503,
+                ..
+            }
+        )
+    }
+
     /// Returns true if the server is connected but sends nothing, or too little.
     pub(super) fn is_stall(&self) -> bool {
         matches!(self, Self::Stalled { .. } | Self::Slow { .. })

@@ -5,16 +5,19 @@
 
 mod address;
 mod blob;
+mod blob_address;
 mod body;
 mod challenge;
 mod client;
 mod connect_error;
 mod credential_helper;
 mod credentials;
+mod delivery;
 mod destination;
 mod docker_config;
 mod docker_config_file;
 mod documents;
+mod download;
 mod endpoint;
 mod error;
 #[cfg(feature = "fuzzing")]
@@ -23,8 +26,10 @@ mod limits;
 mod login;
 mod private;
 mod proxy;
+mod ranges;
 mod repository;
 mod repository_blob;
+mod requested_bytes;
 mod retry;
 mod retry_listener;
 mod settings;

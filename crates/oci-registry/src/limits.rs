@@ -17,6 +17,18 @@ pub struct RegistryLimits {
     /// Most interruptions of one blob's download or upload, if each attempt delivers some bytes; by
     /// default 50.
     pub breaks: u32,
+    /// Largest blob that is always downloaded in one stream, in bytes; by default 16 MiB. A larger one
+    /// is downloaded in ranges if the server has them.
+    pub range_from_bytes: u64,
+    /// Length of such a range, in bytes; by default 8 MiB.
+    pub range_bytes: u64,
+    /// Most memory for ranges that arrive before their turn, for all blobs of a repository together, in
+    /// bytes; by default 48 MiB. If it is smaller than a range, blobs are downloaded in one stream.
+    pub range_memory_bytes: u64,
+    /// Most connections for blobs of a repository at once; by default 6. It must not be smaller than
+    /// the number of blobs that are downloaded at once, since a blob whose reader waits keeps its
+    /// connection.
+    pub connections: usize,
     /// Longest pause before the second attempt; it doubles with each further attempt. By default
     /// 500 ms.
     pub first_pause: Duration,
@@ -53,6 +65,10 @@ impl Default for RegistryLimits {
             redirects: 10,
             attempts: 5,
             breaks: 50,
+            range_from_bytes: 16 << 20,
+            range_bytes: 8 << 20,
+            range_memory_bytes: 48 << 20,
+            connections: 6,
             first_pause: Duration::from_millis(500),
             pause: Duration::from_secs(20),
             connect: Duration::from_secs(15),

@@ -12,6 +12,7 @@ use super::docker_config::{DockerConfig, key};
 use super::docker_config_file::DockerConfigFile;
 use super::endpoint::{Endpoint, Request};
 use super::error::RegistryError;
+use super::requested_bytes::RequestedBytes;
 
 /// Docker's name of Docker Hub's registry, which names of images without a registry mean.
 const DOCKER_HUB: &str = "docker.io";
@@ -187,7 +188,7 @@ impl Registry {
             path: String::new(),
             what: "its API",
             accept: None,
-            from_byte: 0,
+            bytes: RequestedBytes::All,
         };
         let limit_bytes = client.limits.document_bytes;
         endpoint

@@ -5,15 +5,19 @@ use oci_image::{Descriptor, Digest, Image, Platform, Reference};
 
 use super::address::Address;
 use super::blob::BlobSource;
+use super::blob_address::BlobAddress;
 use super::client::Client;
 use super::endpoint::Endpoint;
 use super::error::RegistryError;
+use super::ranges::Quota;
 use super::retry_listener::{Retry, RetryListener};
 
 /// A repository: its mirrors in order, then the registry itself.
 #[derive(Debug)]
 pub struct Repository {
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<Arc<Endpoint>>,
+    /// Connections and memory of all downloads of blobs.
+    quota: Quota,
     listener: Arc<dyn RetryListener>,
     /// Addresses of layers outside of the registry, by digest.
     elsewhere: OnceLock<BTreeMap<Digest, Vec<String>>>,
@@ -42,10 +46,12 @@ impl Repository {
         ));
         let mut endpoints = Vec::new();
         for address in &addresses {
-            endpoints.push(Endpoint::new(address, client, reference.repository()).await?);
+            let endpoint = Endpoint::new(address, client, reference.repository());
+            endpoints.push(Arc::new(endpoint.await?));
         }
         Ok(Self {
             endpoints,
+            quota: Quota::new(client.limits),
             listener: Arc::clone(&client.listener),
             elsewhere: OnceLock::new(),
         })
@@ -80,16 +86,24 @@ impl Repository {
     }
 
     /// Returns the sources of a blob, in the order in which to try them.
-    pub fn sources(&self, blob: &Descriptor) -> Vec<BlobSource<'_>> {
-        let here = self.endpoints.iter().map(BlobSource::from_endpoint);
+    pub fn sources(&self, blob: &Descriptor) -> Vec<BlobSource> {
+        let here = self.endpoints.iter().map(|endpoint| (endpoint, None));
         let elsewhere = self.elsewhere.get().and_then(|all| all.get(&blob.digest));
         let own = self.endpoints.last();
         let elsewhere = elsewhere
             .into_iter()
             .flatten()
             .zip(own.into_iter().cycle())
-            .map(|(address, endpoint)| BlobSource::elsewhere(endpoint, address));
-        here.chain(elsewhere).collect()
+            .map(|(address, endpoint)| (endpoint, Some(address.clone())));
+        let source = |(endpoint, elsewhere): (&Arc<Endpoint>, Option<String>)| {
+            let endpoint = Arc::clone(endpoint);
+            let address = BlobAddress {
+                endpoint,
+                elsewhere,
+            };
+            BlobSource::new(address, self.quota.clone())
+        };
+        here.chain(elsewhere).map(source).collect()
     }
 
     /// Reports that the next source is tried.

@@ -27,7 +27,9 @@ impl RepositoryBlob {
         let mut outcome: Result<(), RegistryError> = Err(RegistryError::Abandoned);
         for source in self.repository.sources(&self.blob) {
             let parts = parts.clone();
+            // The upload reads at its own pace, from whatever position it is asked for.
             outcome = source
+                .in_one_stream()
                 .download_from(&self.blob, &mut position_bytes, parts)
                 .await;
             match &outcome {

@@ -130,15 +130,7 @@ impl State {
             answer.content_length = Some(blob.len() as u64);
             return answer;
         }
-        let range = request.headers.get("range");
-        let start = range.and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
-        match start.and_then(|start| start.parse::<usize>().ok()) {
-            Some(start) if start < blob.len() => Answer::new(206, &blob[start..]).header(
-                "Content-Range",
-                format!("bytes {start}-{}/{}", blob.len() - 1, blob.len()),
-            ),
-            _ => Answer::new(200, blob.clone()),
-        }
+        Answer::blob(request, blob)
     }
 
     fn begin(&mut self, call: &Call<'_>) -> Answer {

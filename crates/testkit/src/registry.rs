@@ -35,6 +35,22 @@ pub struct Request {
     pub earlier: usize,
 }
 
+impl Request {
+    /// Returns the start and the end of the range that is asked for of an object. `None` without a
+    /// range, or with one that the object does not have.
+    #[must_use]
+    pub fn range(&self, object_bytes: usize) -> Option<(usize, usize)> {
+        let range = self.headers.get("range")?.strip_prefix("bytes=")?;
+        let (first, last) = range.split_once('-')?;
+        let start: usize = first.parse().ok()?;
+        let end = match last {
+            "" => object_bytes,
+            last => object_bytes.min(last.parse::<usize>().ok()? + 1),
+        };
+        (start < end).then_some((start, end))
+    }
+}
+
 /// An answer of the registry.
 #[derive(Debug, Clone)]
 pub struct Answer {
@@ -71,6 +87,18 @@ impl Answer {
             pauses: None,
             reset: false,
         }
+    }
+
+    /// Returns the honest answer to a request for a blob, or for a range of it.
+    #[must_use]
+    pub fn blob(request: &Request, blob: &[u8]) -> Self {
+        let Some((start, end)) = request.range(blob.len()) else {
+            return Self::new(200, blob);
+        };
+        Self::new(206, &blob[start..end]).header(
+            "Content-Range",
+            format!("bytes {start}-{}/{}", end - 1, blob.len()),
+        )
     }
 
     /// Returns an answer that is no more than these bytes, which may not be HTTP at all.
@@ -185,20 +213,7 @@ impl Content {
         let Some(blob) = self.blobs.get(name) else {
             return Answer::new(404, "");
         };
-        let range = request.headers.get("range").and_then(|range| {
-            range
-                .strip_prefix("bytes=")?
-                .strip_suffix('-')?
-                .parse::<usize>()
-                .ok()
-        });
-        match range {
-            Some(start) if start < blob.len() => Answer::new(206, &blob[start..]).header(
-                "Content-Range",
-                format!("bytes {start}-{}/{}", blob.len() - 1, blob.len()),
-            ),
-            _ => Answer::new(200, blob.clone()),
-        }
+        Answer::blob(request, blob)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The import of an image: from checked documents to artifacts and a record, for registries and
 //! archives alike.
 
+mod layer_progress;
 mod layers;
 mod publication;
 mod source;

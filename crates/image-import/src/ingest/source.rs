@@ -1,13 +1,14 @@
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use image_store::Event;
 use oci_image::Layer;
 use oci_registry::{BlobSource, PARTS_IN_FLIGHT, RegistryError, Repository};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
+use super::layer_progress::LayerProgress;
 use super::{ImportError, Ingest, LayerSource, unwind};
 use crate::OpenBlob;
 use crate::pipeline::{
@@ -21,6 +22,14 @@ pub(super) struct Bounds {
     pub(super) signal: StopSignal,
 }
 
+/// A layer, the path of its artifact, and its progress.
+#[derive(Debug, Clone, Copy)]
+struct Work<'a> {
+    layer: &'a Layer,
+    path: &'a Path,
+    progress: &'a LayerProgress,
+}
+
 impl Ingest {
     /// Writes the layer's artifact at `path`, from its source.
     pub(super) async fn convert(
@@ -29,6 +38,12 @@ impl Ingest {
         path: &Path,
         bounds: Bounds,
     ) -> Result<Converted, ImportError> {
+        let progress = LayerProgress::new(Arc::clone(&self.progress), layer.diff_id);
+        let work = Work {
+            layer,
+            path,
+            progress: &progress,
+        };
         let made = match &self.source {
             LayerSource::Archive(archive) => {
                 let archive = Arc::clone(archive);
@@ -38,7 +53,7 @@ impl Ingest {
                         source: io::Error::other(error),
                     })
                 };
-                self.convert_blob(layer, path, bounds, open).await
+                self.convert_blob(work, bounds, open).await
             }
             LayerSource::Blobs(blobs) => {
                 let blobs = Arc::clone(blobs);
@@ -49,11 +64,9 @@ impl Ingest {
                     let blob = blob.and_then(OpenBlob::open);
                     blob.map_err(|source| ConvertError::Read { source })
                 };
-                self.convert_blob(layer, path, bounds, open).await
+                self.convert_blob(work, bounds, open).await
             }
-            LayerSource::Registry(repository) => {
-                self.download(repository, layer, path, bounds).await
-            }
+            LayerSource::Registry(repository) => self.download(repository, work, bounds).await,
         };
         let digest = layer.blob.digest;
         made.map_err(|source| ImportError::Layer { digest, source })
@@ -63,23 +76,28 @@ impl Ingest {
     async fn download(
         &self,
         repository: &Repository,
-        layer: &Layer,
-        path: &Path,
+        work: Work<'_>,
         bounds: Bounds,
     ) -> Result<Converted, ConvertError> {
+        let blob = &work.layer.blob;
         let mut outcome = Err(ConvertError::Abandoned);
-        for (index, source) in repository.sources(&layer.blob).into_iter().enumerate() {
+        let mut is_first = true;
+        let mut sources = VecDeque::from(repository.sources(blob));
+        while let Some(source) = sources.pop_front() {
             if let Err(error) = &outcome
-                && index > 0
+                && !is_first
             {
                 repository.going_on(&source.to_string(), error);
-                let path = path.to_owned();
+                let path = work.path.to_owned();
                 // The previous source may have left an unfinished file.
                 let _ = spawn_blocking(move || fs_err::remove_file(&path)).await;
             }
-            outcome = self
-                .download_from(source, layer, path, bounds.clone())
-                .await;
+            is_first = false;
+            outcome = self.download_from(&source, work, bounds.clone()).await;
+            // A server may send wrong bytes for a range, and the right ones for the whole blob.
+            if matches!(outcome, Err(ConvertError::BlobDigest { .. })) && source.uses_ranges(blob) {
+                sources.push_front(source.in_one_stream());
+            }
             // Another source does not help if the conversion was stopped or cannot write.
             let is_theirs = !matches!(
                 outcome,
@@ -94,15 +112,15 @@ impl Ingest {
 
     async fn download_from(
         &self,
-        source: BlobSource<'_>,
-        layer: &Layer,
-        path: &Path,
+        source: &BlobSource,
+        work: Work<'_>,
         bounds: Bounds,
     ) -> Result<Converted, ConvertError> {
         let (sender, receiver) = mpsc::channel(PARTS_IN_FLIGHT);
         let open = move |_: &Layer| Ok(Box::new(BodyReader::new(receiver)) as Box<_>);
-        let converting = self.convert_blob(layer, path, bounds, open);
-        let (downloaded, made) = tokio::join!(source.download(&layer.blob, sender), converting);
+        let converting = self.convert_blob(work, bounds, open);
+        let downloading = source.download(&work.layer.blob, sender);
+        let (downloaded, made) = tokio::join!(downloading, converting);
         match downloaded {
             // The reading thread stopped first, and its error is the cause.
             Ok(()) | Err(RegistryError::Abandoned) => made,
@@ -113,21 +131,15 @@ impl Ingest {
     /// Writes the layer's artifact from its open blob, in a thread.
     async fn convert_blob(
         &self,
-        layer: &Layer,
-        path: &Path,
+        work: Work<'_>,
         bounds: Bounds,
         open: impl FnOnce(&Layer) -> Result<Box<dyn io::Read + Send>, ConvertError> + Send + 'static,
     ) -> Result<Converted, ConvertError> {
-        let (layer, path, progress) = (*layer, path.to_owned(), Arc::clone(&self.progress));
+        let (layer, path) = (*work.layer, work.path.to_owned());
+        let count = work.progress.of_one_reading();
         // The session keeps its directory while the thread writes there.
         let session = Arc::clone(&self.session);
         let work = move || {
-            let count = |bytes| {
-                progress.event(&Event::LayerBytes {
-                    diff_id: &layer.diff_id,
-                    bytes,
-                })
-            };
             let mut blob = Stoppable::new(open(&layer)?, bounds.signal);
             let converted = convert(&layer, &mut blob, &path, &bounds.budget, &count);
             drop(session);

@@ -13,6 +13,7 @@ mod configs;
 mod documents;
 mod memory;
 mod network;
+mod ranges;
 mod redirects;
 mod secure;
 mod statuses;
