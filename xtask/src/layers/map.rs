@@ -73,7 +73,13 @@ pub(super) const MAP: [Row; 30] = [
     pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(
         "formats",
-        &["tar-stream", "erofs-writer", "ext4-writer", "vmdk"],
+        &[
+            "tar-stream",
+            "erofs-writer",
+            "ext4-writer",
+            "vmdk",
+            "packed-file",
+        ],
     ),
     pure_row("tree", &["filesystem-tree"]),
     row(
