@@ -69,7 +69,7 @@ pub(super) const MAP: [Row; 30] = [
     row("vmm", &["msb-vmm", "generations", "imago"]),
     pure_row("archives", &["snapshot-file"]),
     pure_row("names", &["oci-image"]),
-    pure_row("disks", &["disk-image"]),
+    pure_row("disks", &["disk-image", "artifact-cache"]),
     pure_row("meaning", &["oci-layers", "rootfs-view", "tree-diff"]),
     pure_row(
         "formats",
