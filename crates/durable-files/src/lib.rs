@@ -3,8 +3,9 @@
 //!
 //! [`publish`] makes a file durable: a temporary file is written and synced, renamed, and its
 //! directory is synced. [`FileState`] says whether a file has changed since it was checked, and [`flock`]
-//! has the locks that end with their holders. [`each_at_once`] waits for the syncs of many files together, and
-//! [`remove_files`] frees the space of files that the host's kernel still keeps.
+//! has the locks that end with their holders. [`each_at_once`] waits for the syncs of many files together.
+//! [`punch`] frees a part of a file, and [`remove_files`] the space of files that the host's kernel still
+//! keeps.
 //!
 //! A umask removes permissions and never adds any, so new files have at most the modes below. An
 //! existing file keeps its mode. A file that root makes in another user's directory is given to
@@ -19,6 +20,7 @@ mod file_state;
 pub mod flock;
 mod owner;
 mod publish;
+mod punch;
 mod randomness;
 mod regular;
 mod removed_files;
@@ -35,6 +37,7 @@ pub use publish::{
     UNFINISHED, holds, publish, publish_bytes, publish_in_order, publish_once, rename_all,
     replace_bytes, sync_directory, write_new,
 };
+pub use punch::punch;
 pub use randomness::random;
 pub use regular::open_regular;
 pub use removed_files::remove_files;

@@ -69,7 +69,7 @@ pub(super) const MAP: [Row; 31] = [
     row("vmm", &["msb-vmm", "generations", "imago"]),
     pure_row("archives", &["snapshot-file"]),
     pure_row("names", &["oci-image"]),
-    pure_row("disks", &["disk-image"]),
+    pure_row("disks", &["disk-image", "artifact-cache"]),
     pure_row(
         "meaning",
         &["oci-layers", "rootfs-view", "tree-diff", "verified-file"],
@@ -82,6 +82,7 @@ pub(super) const MAP: [Row; 31] = [
             "ext4-writer",
             "vmdk",
             "block-tree",
+            "packed-file",
         ],
     ),
     pure_row("tree", &["filesystem-tree"]),
