@@ -1,5 +1,7 @@
 //! The bytes of messages, spelled out by their field numbers.
 
+use std::fmt::Debug;
+
 use containerd_protocol::bootstrap::{BootstrapParams, BootstrapResult, Extension, RuntimeInfo};
 use containerd_protocol::events::{Envelope, ForwardRequest, TaskDelete, TaskExit, TaskOom};
 use containerd_protocol::metrics::{Cpu, Memory, MemoryEvents, Metrics, Pids};
@@ -18,7 +20,7 @@ fn field(tag: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// Checks that a message has these bytes, and is read from them.
-fn check<M: Message + Default + PartialEq>(message: &M, bytes: &[u8]) {
+fn check<M: Message + Default + PartialEq + Debug>(message: &M, bytes: &[u8]) {
     assert_eq!(message.encode_to_vec(), bytes, "{message:?}");
     assert_eq!(M::decode(bytes).as_ref(), Ok(message));
 }

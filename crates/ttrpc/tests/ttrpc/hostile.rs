@@ -131,7 +131,7 @@ async fn an_end_within_a_frame_is_an_error() {
 async fn a_client_that_reads_no_answers_is_not_read_either() {
     let (mut near, _, _server) = served();
     let flood = async {
-        // Each is refused at once, with an answer that nobody reads.
+        // Each is refused at once, with an answer without a reader.
         for _ in 0..100_000 {
             send(&mut near, &request(2, "Echo")).await;
         }
