@@ -30,4 +30,5 @@ pub mod sftp_requests;
 pub mod snapshot_file;
 pub mod staged_disk;
 pub mod tar_layer;
+pub mod ttrpc_frames;
 pub mod vmdk_descriptor;

@@ -50,6 +50,7 @@ targets! {
     snapshot_file: 5000,
     staged_disk: 1000,
     tar_layer: 5000,
+    ttrpc_frames: 5000,
     vmdk_descriptor: 5000,
 }
 
