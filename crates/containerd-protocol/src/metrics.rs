@@ -7,16 +7,16 @@ use crate::Named;
 /// The statistics of a container.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Metrics {
-    /// Processes.
+    /// The cgroup's processes, `pids.*`.
     #[prost(message, optional, tag = "1")]
     pub pids: Option<Pids>,
-    /// Processor time.
+    /// Its processor time, `cpu.stat`.
     #[prost(message, optional, tag = "2")]
     pub cpu: Option<Cpu>,
-    /// Memory.
+    /// Its memory, `memory.*`, in bytes.
     #[prost(message, optional, tag = "4")]
     pub memory: Option<Memory>,
-    /// Block devices.
+    /// Its use of block devices, `io.stat`.
     #[prost(message, optional, tag = "6")]
     pub io: Option<Io>,
     /// Events of memory limits.
@@ -73,10 +73,10 @@ pub struct Memory {
     /// Cached content of files that was not used lately.
     #[prost(uint64, tag = "13")]
     pub inactive_file: u64,
-    /// All memory.
+    /// All memory in use, in bytes.
     #[prost(uint64, tag = "32")]
     pub usage: u64,
-    /// The limit.
+    /// The most memory allowed, in bytes.
     #[prost(uint64, tag = "33")]
     pub usage_limit: u64,
 }
@@ -89,7 +89,7 @@ pub struct Io {
     pub usage: Vec<IoEntry>,
 }
 
-/// A block device.
+/// The counters of one block device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct IoEntry {
     /// The major number of the device.
@@ -98,16 +98,16 @@ pub struct IoEntry {
     /// The minor number of the device.
     #[prost(uint64, tag = "2")]
     pub minor: u64,
-    /// Bytes read.
+    /// Bytes read from the device.
     #[prost(uint64, tag = "3")]
     pub rbytes: u64,
-    /// Bytes written.
+    /// Bytes written to the device.
     #[prost(uint64, tag = "4")]
     pub wbytes: u64,
-    /// Reads.
+    /// Number of reads from the device.
     #[prost(uint64, tag = "5")]
     pub rios: u64,
-    /// Writes.
+    /// Number of writes to the device.
     #[prost(uint64, tag = "6")]
     pub wios: u64,
 }

@@ -57,16 +57,16 @@ pub struct StateResponse {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Enumeration)]
 #[repr(i32)]
 pub enum TaskStatus {
-    /// Not known.
+    /// The state is not known.
     Unknown = 0,
     /// Created, and not started.
     Created = 1,
-    /// Started.
+    /// The process has been started.
     Running = 2,
-    /// Ended.
+    /// The process has ended.
     Stopped = 3,
-    /// Paused.
+    /// The process is paused.
     Paused = 4,
-    /// Being paused.
+    /// The process is being paused.
     Pausing = 5,
 }

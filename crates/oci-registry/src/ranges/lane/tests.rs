@@ -20,7 +20,7 @@ fn next(lane: &mut Lane) -> Poll<Option<Bytes>> {
     pin!(lane.next()).poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// What happens next: to the lane of this number, if there is one.
+/// The next event, for the lane of this number if there is one.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     /// A further range is requested, if there is memory for it.
