@@ -1,7 +1,7 @@
 //! The time of `msb pull` over a simulated network: large layers in ranges, beside one stream each.
 //!
-//! The same msb pulls from two registries. One ignores the ranges that it is asked for, so that msb
-//! goes on in one stream, as it does with every such registry.
+//! The same msb pulls from two registries. One of them ignores requests for ranges, so msb downloads
+//! each layer from it in one stream.
 
 mod network;
 mod registry;

@@ -82,7 +82,7 @@ impl Artifact {
         }
     }
 
-    /// Writes what was fetched to the cache file. A failure harms nobody: it is fetched again.
+    /// Writes the fetched bytes to the cache file. If that fails, a later read fetches them again.
     fn keep(&self, fetched: &Fetched, in_cache: &[bool]) {
         for (offset_bytes, run) in fetched.runs_since(in_cache) {
             match self.cache.write_all_at(run, offset_bytes) {

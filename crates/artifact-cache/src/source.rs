@@ -12,7 +12,7 @@ pub trait Source: Send + Sync {
     /// Fills `buf` with the artifact's bytes from `offset_bytes` on: a unit, or the rest of the artifact. Groups of
     /// 64 KiB that it cannot give may have any bytes.
     ///
-    /// Several threads call it at once, for different units. It returns within a time of its own choice.
+    /// Several threads call it at once, for different units. The source sets its own deadline; nothing else ends the call.
     ///
     /// # Errors
     /// If it can give none of them.

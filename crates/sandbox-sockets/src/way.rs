@@ -27,7 +27,7 @@ pub(crate) struct Way {
     real: PathBuf,
     /// The directories on the way, by their paths without symlinks.
     pub(crate) directories: Vec<PathBuf>,
-    /// Those of them with a symlink that was followed.
+    /// The directories on the way in which a symlink was followed.
     pub(crate) with_links: Vec<PathBuf>,
 }
 
