@@ -34,8 +34,8 @@ pub(crate) fn tests() -> Vec<Trial> {
     let disk = "lab::boot_disk_checks_under_libkrun";
     vec![
         harness::test(life, life_and_tree),
-        harness::test(machine, machine_checks).with_ignored_flag(true),
-        harness::test(disk, disk_checks).with_ignored_flag(true),
+        harness::long_test(machine, machine_checks),
+        harness::long_test(disk, disk_checks),
     ]
 }
 

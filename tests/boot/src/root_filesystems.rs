@@ -16,7 +16,7 @@ const KERNEL: &str = "vmlinux-filesystems";
 
 /// Returns the test. The cases run one after the other, because they share the kernel's place.
 pub(crate) fn tests() -> Vec<Trial> {
-    vec![harness::test("filesystems::boot_xfs_and_btrfs", run).with_ignored_flag(true)]
+    vec![harness::long_test("filesystems::boot_xfs_and_btrfs", run)]
 }
 
 fn run() -> Result<String> {

@@ -18,21 +18,40 @@ const KIND: &str = "system";
 /// The default time limit of a test, in seconds. It includes the wait for a slot, and is several times
 /// what the longest short test takes on two busy cores.
 const LIMIT_S: u64 = 1500;
+/// The default time limit of a test that runs only on request, in seconds. Such a test may compile what it
+/// needs, and those in the KVM lab boot guests within a guest.
+const LONG_LIMIT_S: u64 = 4 * 3600;
 /// The duration from which a test's time is printed.
 const SLOW: Duration = Duration::from_secs(15);
 
 /// Returns a test that prints its findings, and its error with all causes. A test that exceeds
 /// the time limit fails; its thread runs until this program ends.
-#[expect(clippy::print_stdout, reason = "what a test found is its report")]
 pub fn test(
     name: impl Into<String>,
     run: impl FnOnce() -> Result<String> + Send + 'static,
 ) -> Trial {
-    let name = name.into();
+    limited(name.into(), LIMIT_S, run)
+}
+
+/// Returns a test as [`test`] does, which takes so long that it runs only on request.
+pub fn long_test(
+    name: impl Into<String>,
+    run: impl FnOnce() -> Result<String> + Send + 'static,
+) -> Trial {
+    limited(name.into(), LONG_LIMIT_S, run).with_ignored_flag(true)
+}
+
+#[expect(clippy::print_stdout, reason = "what a test found is its report")]
+fn limited(
+    name: String,
+    limit_s: u64,
+    run: impl FnOnce() -> Result<String> + Send + 'static,
+) -> Trial {
     let label = name.clone();
     let test = Trial::test(name, move || {
         let begun = Instant::now();
-        let found = within_limit(run).map_err(|error| Failed::from(with_causes(&error)))?;
+        let found =
+            within_limit(limit_s, run).map_err(|error| Failed::from(with_causes(&error)))?;
         if !found.is_empty() {
             println!("{label}: {found}");
         }
@@ -45,8 +64,11 @@ pub fn test(
 }
 
 /// Runs a test on a separate thread, and waits for it until the limit.
-fn within_limit(run: impl FnOnce() -> Result<String> + Send + 'static) -> Result<String> {
-    let limit = Duration::from_secs(settings::parsed(settings::LIMIT_S)?.unwrap_or(LIMIT_S));
+fn within_limit(
+    limit_s: u64,
+    run: impl FnOnce() -> Result<String> + Send + 'static,
+) -> Result<String> {
+    let limit = Duration::from_secs(settings::parsed(settings::LIMIT_S)?.unwrap_or(limit_s));
     let (sender, ended) = channel();
     let test = std::thread::Builder::new().spawn(move || {
         // The receiver is gone once the limit is over.

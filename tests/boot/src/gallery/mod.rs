@@ -18,10 +18,10 @@ pub(crate) fn tests() -> Vec<Trial> {
     let services = table::all();
     let services = services.map(|(service, is_long)| test(service).with_ignored_flag(is_long));
     let clients = format!("gallery::boot_{}", clients::NAME);
-    let clients = harness::test(clients, clients::trusting).with_ignored_flag(true);
+    let clients = harness::long_test(clients, clients::trusting);
     let layouts = clients::LAYOUTS.iter().map(|layout| {
         let name = format!("gallery::boot_{}", harness::name_of(layout.image.name));
-        harness::test(name, move || clients::trusted(layout)).with_ignored_flag(true)
+        harness::long_test(name, move || clients::trusted(layout))
     });
     services.chain([clients]).chain(layouts).collect()
 }

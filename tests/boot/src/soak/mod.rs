@@ -17,13 +17,12 @@ const TIMES: u32 = 20;
 /// repetitions.
 pub(crate) fn tests() -> Vec<Trial> {
     let test = |name: &'static str, run: fn(&TestEnv, u32) -> Result<String>| {
-        let test = harness::test(format!("soak::boot_{name}"), move || {
+        harness::long_test(format!("soak::boot_{name}"), move || {
             let env = TestEnv::with_guests_alone(name)?;
             let found = run(&env, settings::count(TIMES)?)?;
             env.remove_work()?;
             Ok(found)
-        });
-        test.with_ignored_flag(true)
+        })
     };
     vec![
         test("crashes", crashes::run),

@@ -111,8 +111,7 @@ pub(crate) fn tests() -> Vec<Trial> {
             Some(variable) if settings::path(variable).is_none() => {
                 harness::left_out(full_name, format!("{variable} is not set"))
             }
-            _ => harness::test(full_name, move || run(name, environment, suite))
-                .with_ignored_flag(true),
+            _ => harness::long_test(full_name, move || run(name, environment, suite)),
         }
     };
     SUITES.iter().map(test).collect()

@@ -23,7 +23,7 @@ const INSTALLED: &str = "MSB_TEST_INSTALLED";
 pub(crate) fn tests() -> Vec<Trial> {
     vec![
         harness::test("erofs::every_reader_sees_random_trees", corpus),
-        harness::test("erofs::sizes_at_their_limits", sizes::run).with_ignored_flag(true),
+        harness::long_test("erofs::sizes_at_their_limits", sizes::run),
     ]
 }
 
