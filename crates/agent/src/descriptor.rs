@@ -26,6 +26,18 @@ impl Descriptor {
         let inner = unsafe { AsyncFd::register(file)? };
         Ok(Self { inner })
     }
+
+    /// Reads what there is at this moment, without the event loop's knowledge of it.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`] if nothing is there and more may come.
+    pub(crate) fn read_now(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match read(self.inner.get_ref(), buffer) {
+            // A terminal reports EIO when its last user has closed it.
+            Err(Errno::IO) => Ok(0),
+            outcome => Ok(outcome?),
+        }
+    }
 }
 
 impl AsyncRead for Descriptor {

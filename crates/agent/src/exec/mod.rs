@@ -9,6 +9,7 @@ mod init;
 mod limits;
 mod misfit;
 mod namespaces;
+mod output;
 mod own_program;
 mod process;
 mod program;
@@ -16,18 +17,15 @@ mod replacement;
 mod running;
 mod signals;
 
-use std::time::Duration;
-
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::exec_input::Input;
 use msb_agent_protocol::v1::exit_status::Status as HowEnded;
 use msb_agent_protocol::v1::{
     Exec, ExecEvent, ExecInput, ExitStatus, Failure, Namespaces, Started,
 };
-use msb_agent_protocol::{Bytes, CHUNK_MAX_BYTES, Status, Streaming};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use msb_agent_protocol::{Status, Streaming};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::reaper::Reaper;
@@ -37,7 +35,7 @@ pub(crate) use control_group::remove_empty as remove_empty_groups;
 use failure::{guest_failure, paused, refused_action};
 use namespaces::Isolation;
 pub(crate) use namespaces::{among_commands, note_end, own_number};
-use process::{NotStarted, Output, Prepared, Process};
+use process::{NotStarted, Prepared, Process};
 pub(crate) use program::find as find_program;
 pub(crate) use replacement::Replacement;
 pub(crate) use running::Running;
@@ -45,10 +43,6 @@ use signals::Group;
 
 /// The events of a command, for the host.
 pub(crate) type Events = ReceiverStream<Result<ExecEvent, Status>>;
-
-/// The pause after which the output of a command that has ended is complete. Processes that the
-/// command left running may hold its streams open indefinitely.
-const SILENCE_TIMEOUT: Duration = Duration::from_millis(100);
 /// The number of output chunks that wait for the host; beyond them the command waits.
 const PENDING_CHUNKS: usize = 4;
 
@@ -177,8 +171,9 @@ async fn attend(
     let group = Group::new(process.pid, process.control_group);
     let exec_id = running.enter(group.clone(), process.terminal);
     let (chunks, pending) = mpsc::channel(PENDING_CHUNKS);
+    let has_ended = watch::Sender::new(false);
     for output in process.outputs {
-        tokio::spawn(read_output(output, chunks.clone()));
+        tokio::spawn(output::read(output, chunks.clone(), has_ended.subscribe()));
     }
     drop(chunks);
     let taking = tokio::spawn(write_stdin(process.stdin, inputs));
@@ -186,26 +181,25 @@ async fn attend(
         exec_id,
         pid: process.own_number,
     });
-    let mut has_ended = false;
     let told = tokio::select! {
-        told = send_events(started, &host, pending, ended, &mut has_ended) => told,
+        told = send_events(started, &host, pending, ended, &has_ended) => told,
         () = host.0.closed() => Err(Disconnected),
     };
     taking.abort();
     running.leave(exec_id);
     // Processes that a command leaves behind at its own end live on.
-    if told.is_err() && !has_ended {
+    if told.is_err() && !*has_ended.borrow() {
         group.kill();
     }
 }
 
-/// Sends the command's output until it has ended and no more comes, then its exit status.
+/// Sends the command's output until it has ended and the output is complete, then its exit status.
 async fn send_events(
     started: Event,
     host: &Host,
     mut pending: mpsc::Receiver<Event>,
     mut ended: oneshot::Receiver<ExitStatus>,
-    has_ended: &mut bool,
+    has_ended: &watch::Sender<bool>,
 ) -> Result<(), Disconnected> {
     host.send_event(started).await?;
     let mut open = true;
@@ -218,8 +212,8 @@ async fn send_events(
             status = &mut ended => break status,
         }
     };
-    *has_ended = true;
-    while let Ok(Some(chunk)) = timeout(SILENCE_TIMEOUT, pending.recv()).await {
+    has_ended.send_replace(true);
+    while let Some(chunk) = pending.recv().await {
         host.send_event(chunk).await?;
     }
     // The reaper delivers every status before it ends, so a lost one means that PID 1 ends.
@@ -229,16 +223,6 @@ async fn send_events(
     };
     host.send_event(Event::Exited(status.unwrap_or(killed)))
         .await
-}
-
-async fn read_output(mut output: Output, chunks: mpsc::Sender<Event>) {
-    let mut buffer = vec![0; CHUNK_MAX_BYTES];
-    while let Ok(length) = output.stream.read(&mut buffer).await {
-        let chunk = Bytes::copy_from_slice(&buffer[..length]);
-        if length == 0 || chunks.send((output.event)(chunk)).await.is_err() {
-            return;
-        }
-    }
 }
 
 /// Passes the host's input on until the host has sent all of it or the command reads no more.
