@@ -13,7 +13,6 @@
 mod console;
 mod context;
 mod huge_pages;
-mod limits;
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -104,7 +103,6 @@ impl Vmm for Krun {
         strictness: Strictness,
     ) -> Result<(), RunError> {
         machine.check_files()?;
-        limits::raise_open_files()?;
         let console = Console::start(&machine.console_log, strictness)?;
         let described = describe(machine, &console.path(), sockets);
         let (context, _kept) = described.map_err(run_error)?;
