@@ -1,15 +1,20 @@
-use std::io;
+use std::io::{self, IoSliceMut, Read as _};
 
 use fstree::ReadAt;
 use served_disk::Disk;
 
 use crate::error::PushError;
 
+/// The most bytes that are read at once for several buffers.
+const PIECE_LENGTH: usize = 128 << 10;
+
 /// A read-only disk of consecutive ranges, each of a source or of zeros.
 #[derive(Debug)]
 pub struct RangeDisk<S> {
     /// In the order of the disk, without gaps and without empty ranges.
     ranges: Vec<Range<S>>,
+    /// The bytes that are read for several buffers.
+    piece: Vec<u8>,
 }
 
 /// A range of the disk.
@@ -35,7 +40,10 @@ enum Content<S> {
 impl<S> RangeDisk<S> {
     /// Returns a disk without bytes.
     pub const fn new() -> Self {
-        Self { ranges: Vec::new() }
+        Self {
+            ranges: Vec::new(),
+            piece: Vec::new(),
+        }
     }
 
     /// Adds zeros to the end of the disk.
@@ -118,6 +126,33 @@ impl<S: ReadAt> RangeDisk<S> {
         }
         Ok(())
     }
+
+    /// Fills buffers, one after the other, with the bytes of the disk from `at` on. A source that verifies what it
+    /// reads needs less time for a long range than for its parts, so the bytes are read into `piece` first.
+    fn read_pieces(
+        &self,
+        piece: &mut Vec<u8>,
+        mut buffers: &mut [IoSliceMut<'_>],
+        mut at: u64,
+    ) -> io::Result<()> {
+        let mut left: usize = buffers.iter().map(|buffer| buffer.len()).sum();
+        while left > 0 {
+            let length = left.min(PIECE_LENGTH);
+            piece.resize(length, 0);
+            self.read_ranges(piece, at)?;
+            let mut rest = piece.as_slice();
+            while !rest.is_empty() {
+                // Buffers without bytes are skipped: the others have room for the rest.
+                IoSliceMut::advance_slices(&mut buffers, 0);
+                let first = buffers.first_mut().ok_or(io::ErrorKind::WriteZero)?;
+                let count = rest.read(first)?;
+                IoSliceMut::advance_slices(&mut buffers, count);
+            }
+            at += u64::try_from(length).map_err(io::Error::other)?;
+            left -= length;
+        }
+        Ok(())
+    }
 }
 
 impl<S: ReadAt> Range<S> {
@@ -143,6 +178,20 @@ impl<S: ReadAt> Disk for RangeDisk<S> {
 
     fn read(&mut self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         self.read_ranges(buf, offset_bytes)
+    }
+
+    fn read_vectored(
+        &mut self,
+        buffers: &mut [IoSliceMut<'_>],
+        offset_bytes: u64,
+    ) -> io::Result<()> {
+        if let [buffer] = buffers {
+            return self.read_ranges(buffer, offset_bytes);
+        }
+        let mut piece = std::mem::take(&mut self.piece);
+        let read = self.read_pieces(&mut piece, buffers, offset_bytes);
+        self.piece = piece;
+        read
     }
 
     fn write(&mut self, _: &[u8], _: u64) -> io::Result<()> {

@@ -21,8 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here opens files, and a read allocates nothing. A source that cannot be read fails the reads that need it,
-//! and no others.
+//! Nothing here opens files. A source that cannot be read fails the reads that need it, and no others. A read into
+//! several buffers is one of up to 128 KiB of the sources, which the disk holds.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]

@@ -54,6 +54,28 @@ fn disk_and_model(added: &[Added]) -> (RangeDisk<Vec<u8>>, Vec<u8>) {
     (disk, model)
 }
 
+#[test]
+fn long_reads_fill_many_buffers_with_few_reads_of_the_sources() {
+    let source: Vec<u8> = (0..300_000_u32).map(|at| (at % 251) as u8).collect();
+    let mut disk = RangeDisk::new();
+    disk.push(source.clone(), 0, 150_000)
+        .expect("it is in the source");
+    disk.push(source.clone(), 150_000, 150_000)
+        .expect("it is in the source");
+    for length in [1000, 4096, 131_072, 200_000] {
+        let mut buffers = vec![vec![0xEE; length]; 290_000 / length];
+        buffers.insert(1, Vec::new());
+        let mut slices: Vec<_> = buffers
+            .iter_mut()
+            .map(|buffer| IoSliceMut::new(buffer))
+            .collect();
+        disk.read_vectored(&mut slices, 777)
+            .expect("they are on the disk");
+        let read = buffers.concat();
+        assert!(read == source[777..777 + read.len()], "{length}");
+    }
+}
+
 proptest! {
     #[test]
     fn each_read_gives_the_bytes_of_the_model(
