@@ -217,7 +217,9 @@ pub(super) const fn verify_mode(verify: Verify) -> VerifyMode {
 pub(super) fn tree_notice(checked: &CheckedImage) -> Option<Notice> {
     let message = match checked.treeless.len() {
         0 => return None,
-        1 => "an older msb stored one file of the image without a tree; the tree was made".to_owned(),
+        1 => {
+            "an older msb stored one file of the image without a tree; the tree was made".to_owned()
+        }
         files => format!(
             "an older msb stored {files} files of the image without trees; the trees were made"
         ),
