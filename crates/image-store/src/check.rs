@@ -11,9 +11,11 @@ use vmdk::{Descriptor, SECTOR_BYTES};
 use super::find::REPAIR_HINT;
 use super::inventory::boot_files_of;
 use super::record::{ErofsRecord, StoredImage};
-use super::stamp::{self, Group, VerifyMode};
+use super::session::Session;
+use super::stamp::{Group, VerifyMode};
 use super::verification::{Damage, Problem};
-use super::{Store, layout};
+use super::verify::STORE_LOCK_TIMEOUT;
+use super::{Store, layout, tree};
 use crate::checksum::Checksum;
 
 /// An error that makes an image unfit to boot: a file of the image is not what was written.
@@ -51,7 +53,7 @@ pub enum CheckError {
         /// Checksum of the file.
         actual: Checksum,
     },
-    /// The content of an artifact is not what was written.
+    /// The content of an artifact without a tree is not what was written.
     #[error("{} is corrupt: its checksum is not {expected}", .path.display())]
     Content {
         /// Path of the artifact.
@@ -59,6 +61,27 @@ pub enum CheckError {
         /// Checksum in the record.
         expected: Checksum,
     },
+    /// The tree of an artifact cannot be read, or is not that of the artifact.
+    #[error("{} is corrupt", .path.display())]
+    Tree {
+        /// Path of the tree.
+        path: PathBuf,
+        /// Cause reported by the reader of trees.
+        #[source]
+        source: block_tree::OpenError,
+    },
+    /// The tree of an artifact does not exist, and cannot be made.
+    #[error("cannot make the missing {}", .path.display())]
+    MakeTree {
+        /// Path of the tree.
+        path: PathBuf,
+        /// Error of the host.
+        #[source]
+        source: io::Error,
+    },
+    /// A tree is to be made, and a removal did not end in time.
+    #[error("a removal is running")]
+    Busy,
     /// A record cannot be read.
     #[error("cannot read a record of the image")]
     Unreadable(#[source] Problem),
@@ -106,12 +129,18 @@ impl Diagnose for CheckError {
             {
                 source.diagnosis()
             }
-            Self::Unreadable(_) => Diagnosis::default(),
+            Self::Tree {
+                source: block_tree::OpenError::Io(source),
+                ..
+            }
+            | Self::MakeTree { source, .. } => source.diagnosis(),
+            Self::Unreadable(_) | Self::Busy => Diagnosis::default(),
             Self::Superblock { source, .. } => Diagnosis::of_foreign(source).hint(REPAIR_HINT),
             Self::Io(_)
             | Self::Length { .. }
             | Self::Descriptor { .. }
             | Self::Content { .. }
+            | Self::Tree { .. }
             | Self::Record { .. }
             | Self::Extent { .. }
             | Self::Device { .. } => Diagnosis::default().hint(REPAIR_HINT),
@@ -119,51 +148,64 @@ impl Diagnose for CheckError {
     }
 }
 
+/// A check of an image that found nothing wrong.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Artifacts whose trees did not exist, because an older msb stored them, and were made.
+    pub treeless: Vec<PathBuf>,
+}
+
 impl Store {
-    /// Checks, before a boot, that every file of the image is what was written. A file counts as
-    /// unchanged if the kernel reports the state in its stamp: this is
-    /// [`check_with`](Self::check_with) with [`VerifyMode::Stamp`].
+    /// Checks, before a boot, that an image can be read. Files count as unchanged if the kernel
+    /// reports the states in their stamp: this is [`check_with`](Self::check_with) with
+    /// [`VerifyMode::Stamp`].
     ///
     /// # Errors
     /// The first file that is not what was written.
-    pub fn check(&self, image: &StoredImage) -> Result<(), CheckError> {
+    pub fn check(&self, image: &StoredImage) -> Result<Checked, CheckError> {
         self.check_with(image, VerifyMode::Stamp)
     }
 
-    /// Checks, before a boot, that every file of the image is what was written: records by their
-    /// seals, the descriptor by its digest, artifacts by their length, their superblock, their slot
-    /// in the device table, and their digest as `trust` requires. The kernel and the VMM do not
-    /// check this, and read damaged data without an error.
+    /// Checks, before a boot, that an image can be read: records by their seals, the descriptor by
+    /// its digest, artifacts by their length, their superblock and their slot in the device table,
+    /// and trees by the checksums of their artifacts. A tree that does not exist is made.
     ///
-    /// With [`VerifyMode::Stamp`] a check takes two `stat` calls per layer, unless a file has changed.
+    /// The content of an artifact is not read, unless its tree is made: each read of the running
+    /// machine is verified. With [`VerifyMode::Stamp`] a check takes three `stat` calls per layer, if no
+    /// file has changed.
     ///
     /// # Errors
     /// The first file that is not what was written.
-    pub fn check_with(&self, image: &StoredImage, trust: VerifyMode) -> Result<(), CheckError> {
+    pub fn check_with(
+        &self,
+        image: &StoredImage,
+        trust: VerifyMode,
+    ) -> Result<Checked, CheckError> {
         // A missing file is found and reported below.
         let files = self.group(image).ok();
         let stamp = layout::record_file(&image.record.manifest_digest);
         let stamp = self.layout.stamp(&stamp);
         let is_stamped = |files: &Group| files.is_stamped(&stamp);
         if trust == VerifyMode::Stamp && files.as_ref().is_some_and(is_stamped) {
-            return Ok(());
+            return Ok(Checked::default());
         }
         check_descriptor(image)?;
         sound(self.damaged_image_records(&image.record))?;
-        self.check_chain(image, trust)?;
+        let checked = self.check_chain(image)?;
         // Files that changed during the check get no stamp.
         if let Some(files) = files.filter(|files| self.group(image).ok().as_ref() == Some(files)) {
             files.put(&stamp);
         }
-        Ok(())
+        Ok(checked)
     }
 
-    /// Checks the metadata, the layers and their records one by one.
-    fn check_chain(&self, image: &StoredImage, trust: VerifyMode) -> Result<(), CheckError> {
+    /// Checks the metadata, the layers, their trees and their records one by one.
+    fn check_chain(&self, image: &StoredImage) -> Result<Checked, CheckError> {
         let record = &image.record;
-        let fsmeta = self.check_erofs(&record.fsmeta, trust)?;
+        let mut checked = Checked::default();
+        let fsmeta = self.check_erofs(&record.fsmeta, &mut checked)?;
         for (index, layer) in record.layers.iter().enumerate() {
-            self.check_erofs(&layer.erofs, trust)?;
+            self.check_erofs(&layer.erofs, &mut checked)?;
             let (tag, blocks) = (layer.diff_id.hex(), layer.erofs.blocks);
             let slot = fsmeta.devices().get(index);
             if slot.is_none_or(|slot| slot.tag != tag || slot.blocks != blocks) {
@@ -176,7 +218,8 @@ impl Store {
                 });
             }
         }
-        sound(self.damaged_chain_records(record))
+        sound(self.damaged_chain_records(record))?;
+        Ok(checked)
     }
 
     /// Returns the state of all files that a check reads, with the record that they must match.
@@ -206,20 +249,36 @@ impl Store {
     fn check_erofs(
         &self,
         record: &ErofsRecord,
-        trust: VerifyMode,
+        checked: &mut Checked,
     ) -> Result<Image<std::fs::File>, CheckError> {
         let path = self.layout.artifact(&record.file);
         let image = check_superblock(&path, record)?;
-        if stamp::prove(&self.layout, &record.file, &record.blake3, trust)
-            .map_err(CheckError::Io)?
-        {
-            Ok(image)
-        } else {
-            Err(CheckError::Content {
-                path,
-                expected: record.blake3,
-            })
+        let opened = tree::open(&self.layout, record).map_err(|source| CheckError::Tree {
+            path: tree::path(&path),
+            source,
+        })?;
+        if opened.is_none() {
+            self.make_tree(record, &path)?;
+            checked.treeless.push(path);
         }
+        Ok(image)
+    }
+
+    /// Makes the tree of the artifact at `path`, which has none.
+    fn make_tree(&self, record: &ErofsRecord, path: &Path) -> Result<(), CheckError> {
+        let failed = |source| CheckError::MakeTree {
+            path: tree::path(path),
+            source,
+        };
+        let session = Session::begin_within(&self.layout, STORE_LOCK_TIMEOUT).map_err(failed)?;
+        let session = session.ok_or(CheckError::Busy)?;
+        if tree::make(&self.layout, &session, record).map_err(failed)? {
+            return Ok(());
+        }
+        Err(CheckError::Content {
+            path: path.to_owned(),
+            expected: record.blake3,
+        })
     }
 }
 

@@ -109,11 +109,6 @@ pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
     files.insert(layout::config_file(&record.config_digest));
     let outlines = record.layers.iter();
     files.extend(outlines.map(|layer| layout::outline_file(&layer.diff_id)));
-    files.extend(
-        record
-            .erofs_images()
-            .map(|erofs| layout::tree_file(&erofs.file)),
-    );
     files
 }
 
@@ -128,5 +123,7 @@ pub(crate) fn boot_files_of(record: &ImageRecord) -> BTreeSet<String> {
         files.insert(layer.erofs.file.clone());
         files.insert(layout::record_file(&layer.diff_id));
     }
+    let images = record.erofs_images();
+    files.extend(images.map(|erofs| layout::tree_file(&erofs.file)));
     files
 }

@@ -34,6 +34,14 @@ impl Session {
         Self::begin_under(layout, store)
     }
 
+    /// Begins a session when no removal is in progress, without an async runtime; `None` if that takes
+    /// longer than `limit`.
+    pub(crate) fn begin_within(layout: &Layout, limit: Duration) -> io::Result<Option<Self>> {
+        let store = Lock::take_within(&layout.store_lock(), Mode::Shared, limit)?;
+        let begin = |store| Self::begin_under(layout, store);
+        store.map(begin).transpose()
+    }
+
     /// Begins a session; `None` if a removal is in progress.
     pub(crate) fn try_begin(layout: &Layout) -> io::Result<Option<Self>> {
         let store = Lock::try_take(&layout.store_lock(), Mode::Shared)?;

@@ -19,7 +19,7 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// The open tree of an artifact.
 pub type ArtifactTree = BlockTree<std::fs::File>;
 
-/// Returns the path of the tree of an unfinished EROFS image, beside it.
+/// Returns the path of the tree of an EROFS image, beside it.
 pub fn path(image: &Path) -> PathBuf {
     image.with_extension("tree")
 }

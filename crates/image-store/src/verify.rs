@@ -8,8 +8,8 @@ use super::verification::{Damage, Verification, VerifyError};
 use super::verifier::Verifier;
 use crate::progress::Progress;
 
-/// Time for which a verification waits for a removal to end.
-const STORE_LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for which a verification or a check waits for a removal to end.
+pub(crate) const STORE_LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Store {
     /// Compares files with their records: those of the named images, or all of the store. Artifacts

@@ -3,7 +3,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::flat_files::Zeroing;
+use crate::flat_file::Zeroing;
 use crate::image::Image;
 use crate::io_buffers::{IoVector, IoVectorMut};
 use crate::storage::DynStorage;

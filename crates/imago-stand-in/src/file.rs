@@ -2,17 +2,15 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 
 use crate::called_disk::CalledDisk;
-use crate::flat_files::{DISCARD_BYTES, discard_unit};
+use crate::flat_file::{DISCARD_BYTES, discard_unit};
 use crate::registry;
 use crate::storage::{DynStorage, Storage, StorageOpenOptions};
 
 /// An open file, or a disk that was registered under its path.
 #[derive(Debug)]
 pub struct File {
-    pub(crate) path: PathBuf,
     pub(crate) content: Content,
 }
 
@@ -38,7 +36,7 @@ impl File {
                 Content::File(to_open.open(&path)?)
             }
         };
-        Ok(Self { path, content })
+        Ok(Self { content })
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::called_disk::CalledDisk;
 use crate::file::{Content, File};
-use crate::flat_files::{FlatFiles, Zeroing, length_of_file};
+use crate::flat_file::{FlatFile, Zeroing, length_of_file};
 use crate::io_buffers::{IoVector, IoVectorMut};
 
 /// An open disk.
@@ -17,7 +17,7 @@ pub(crate) struct Image {
 
 #[derive(Debug)]
 enum Disk {
-    Files(FlatFiles),
+    File(FlatFile),
     Called(CalledDisk),
 }
 
@@ -30,21 +30,11 @@ impl Image {
                 is_writable,
                 content: Disk::Called(disk),
             }),
-            Content::File(file) => {
-                let length_bytes = length_of_file(&file)?;
-                let mut files = FlatFiles::default();
-                files.push(file, length_bytes)?;
-                Ok(Self::files(files, is_writable))
-            }
-        }
-    }
-
-    /// Returns a disk that lies in files.
-    pub(crate) fn files(files: FlatFiles, is_writable: bool) -> Self {
-        Self {
-            size_bytes: files.size_bytes(),
-            is_writable,
-            content: Disk::Files(files),
+            Content::File(file) => Ok(Self {
+                size_bytes: length_of_file(&file)?,
+                is_writable,
+                content: Disk::File(FlatFile::new(file)),
+            }),
         }
     }
 
@@ -55,7 +45,7 @@ impl Image {
     pub(crate) fn readv(&mut self, mut buffers: IoVectorMut<'_>, at_bytes: u64) -> io::Result<()> {
         self.check(at_bytes, buffers.len())?;
         match &mut self.content {
-            Disk::Files(files) => files.readv(&mut buffers.0, at_bytes),
+            Disk::File(file) => file.readv(&mut buffers.0, at_bytes),
             Disk::Called(disk) => disk.readv(&mut buffers.0, at_bytes),
         }
     }
@@ -63,7 +53,7 @@ impl Image {
     pub(crate) fn writev(&mut self, mut buffers: IoVector<'_>, at_bytes: u64) -> io::Result<()> {
         self.check_change(at_bytes, buffers.len())?;
         match &mut self.content {
-            Disk::Files(files) => files.writev(&mut buffers.0, at_bytes),
+            Disk::File(file) => file.writev(&mut buffers.0, at_bytes),
             Disk::Called(disk) => disk.writev(&mut buffers.0, at_bytes),
         }
     }
@@ -76,7 +66,7 @@ impl Image {
     ) -> io::Result<()> {
         self.check_change(at_bytes, length_bytes)?;
         match &mut self.content {
-            Disk::Files(files) => files.zero(at_bytes, length_bytes, zeroing),
+            Disk::File(file) => file.zero(at_bytes, length_bytes, zeroing),
             Disk::Called(disk) => disk.disk.zero(at_bytes, length_bytes),
         }
     }
@@ -84,7 +74,7 @@ impl Image {
     pub(crate) fn discard(&mut self, at_bytes: u64, length_bytes: u64) -> io::Result<()> {
         self.check_change(at_bytes, length_bytes)?;
         match &mut self.content {
-            Disk::Files(files) => files.discard(at_bytes, length_bytes),
+            Disk::File(file) => file.discard(at_bytes, length_bytes),
             Disk::Called(disk) => disk.disk.discard(at_bytes, length_bytes),
         }
     }
@@ -92,7 +82,7 @@ impl Image {
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         match &mut self.content {
             _ if !self.is_writable => Ok(()),
-            Disk::Files(files) => files.sync(),
+            Disk::File(file) => file.sync(),
             Disk::Called(disk) => disk.disk.flush(),
         }
     }

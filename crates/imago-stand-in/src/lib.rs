@@ -7,9 +7,8 @@
 //! | disk | is |
 //! |---|---|
 //! | raw | a file, which may be written |
-//! | VMDK | flat extents, as the crate [`vmdk`](::vmdk) parses them; only read |
 //! | registered | any [`served_disk::Disk`] that [`register`] was given; libkrun opens its path as a raw disk |
-//! | qcow2 | refused |
+//! | VMDK, qcow2 | refused |
 //!
 //! ```no_run
 //! # fn disk() -> Box<dyn served_disk::Disk + Send> { unimplemented!() }
@@ -32,7 +31,7 @@
 mod access;
 mod called_disk;
 pub mod file;
-mod flat_files;
+mod flat_file;
 mod image;
 pub mod io_buffers;
 pub mod qcow2;

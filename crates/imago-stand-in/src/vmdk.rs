@@ -1,34 +1,25 @@
-//! VMDK descriptors over flat extents, which are only read.
+//! VMDK, which msb gives to no machine: it serves such a disk itself.
 
-use std::fs;
+use std::convert::Infallible;
 use std::io;
 use std::marker::PhantomData;
-use std::path::Path;
-
-use ::vmdk::{Descriptor, SECTOR_BYTES};
 
 use crate::access::AnyFormat;
-use crate::file::{Content, File};
-use crate::flat_files::FlatFiles;
 use crate::image::Image;
 use crate::storage::DynStorage;
 
-/// An open VMDK.
+/// An open VMDK, which does not exist.
 #[derive(Debug)]
 pub struct Vmdk<S, F> {
-    image: Image,
+    never: Infallible,
     parameters: PhantomData<fn() -> (S, F)>,
 }
 
-/// A VMDK that is going to be opened.
+/// A VMDK that is going to be refused.
 #[derive(Debug)]
-pub struct VmdkOpenBuilder<S, F> {
-    descriptor: File,
-    parameters: PhantomData<fn() -> (S, F)>,
-}
+pub struct VmdkOpenBuilder<S, F>(PhantomData<fn() -> (S, F)>);
 
-/// The right to open the files that a descriptor names: all of them. The jail of libkrun's threads
-/// allows those of its own disks and no others.
+/// The right to open the files that a descriptor names.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PermissiveImplicitOpenGate {}
 
@@ -40,17 +31,14 @@ pub trait FormatDriverBuilder {
     /// Opens the disk.
     ///
     /// # Errors
-    /// If a file of it cannot be opened, or is not as it should be.
+    /// Always: VMDK is not supported.
     fn open_sync(self, gate: PermissiveImplicitOpenGate) -> io::Result<Self::Format>;
 }
 
 impl Vmdk<Box<dyn DynStorage>, AnyFormat> {
-    /// Begins to open the VMDK whose descriptor is in `file`.
-    pub fn builder(file: Box<dyn DynStorage>) -> VmdkOpenBuilder<Box<dyn DynStorage>, AnyFormat> {
-        VmdkOpenBuilder {
-            descriptor: file.into_file(),
-            parameters: PhantomData,
-        }
+    /// Begins to open the VMDK whose descriptor is in a file.
+    pub fn builder(_file: Box<dyn DynStorage>) -> VmdkOpenBuilder<Box<dyn DynStorage>, AnyFormat> {
+        VmdkOpenBuilder(PhantomData)
     }
 }
 
@@ -58,34 +46,13 @@ impl<S, F> FormatDriverBuilder for VmdkOpenBuilder<S, F> {
     type Format = Vmdk<S, F>;
 
     fn open_sync(self, _gate: PermissiveImplicitOpenGate) -> io::Result<Vmdk<S, F>> {
-        let File { path, content } = self.descriptor;
-        let Content::File(file) = content else {
-            let message = "a registered disk has no descriptor";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        };
-        let descriptor = Descriptor::read(&file).map_err(io::Error::other)?;
-        let directory = path.parent().unwrap_or(Path::new(""));
-        let mut files = FlatFiles::default();
-        for extent in &descriptor.extents {
-            let path = directory.join(&extent.file_name);
-            let length_bytes = extent.sectors.saturating_mul(SECTOR_BYTES);
-            let opened = fs::File::open(&path);
-            let pushed = opened.and_then(|file| files.push(file, length_bytes));
-            pushed.map_err(|error| {
-                let path = path.display();
-                io::Error::new(error.kind(), format!("the extent {path}: {error}"))
-            })?;
-        }
-        let is_writable = false;
-        Ok(Vmdk {
-            image: Image::files(files, is_writable),
-            parameters: PhantomData,
-        })
+        let message = "VMDK disks are not supported";
+        Err(io::Error::new(io::ErrorKind::Unsupported, message))
     }
 }
 
 impl<S, F> From<Vmdk<S, F>> for Image {
     fn from(vmdk: Vmdk<S, F>) -> Self {
-        vmdk.image
+        match vmdk.never {}
     }
 }

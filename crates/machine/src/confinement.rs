@@ -10,11 +10,10 @@ use std::path::Path;
 use fs_err as fs;
 use msb_jail::{Access, Calls, Jail, Limits};
 use msb_network::Network;
-use msb_runtime::SandboxPaths;
-use msb_vmm::{Machine, RunError};
+use msb_runtime::{LaunchSpec, SandboxPaths};
 
-/// Open files for clients, logs and the VMM's events. Each file of a disk adds one, and another
-/// while it is opened.
+/// Open files for clients, logs and the VMM's events. Each extent of the image's disk adds two: the file
+/// and its tree.
 const OPEN_FILES: u64 = 4096;
 /// Lower bound of the file size limit, in bytes: consoles and logs are files too.
 const FILE_MIN_BYTES: u64 = 1 << 30;
@@ -27,6 +26,11 @@ const EDGE_DATA_BYTES: u64 = 192 << 20;
 /// Returns the supervisor's jail: the directory that it writes, and no other file.
 pub(crate) fn supervisor_jail(files: &SandboxPaths) -> Jail {
     Jail::new(Calls::Supervisor).with(files.written(), Access::Keep)
+}
+
+/// Returns the jail of the thread that serves the image's disk: no file, because its files are open.
+pub(crate) fn image_jail() -> Jail {
+    Jail::new(Calls::Vmm)
 }
 
 /// Returns the jail of the threads that serve and cut a disk: its directory, and no other file.
@@ -56,17 +60,10 @@ pub(crate) fn limits_of_network(network: &Network) -> Limits {
 }
 
 /// Returns the resource limits of the whole VMM process. `served_bytes` is the size of the longest disk
-/// that it serves.
-pub(crate) fn limits(
-    machine: &Machine,
-    serves_shares: bool,
-    home: &Path,
-    served_bytes: u64,
-) -> Result<Limits, RunError> {
-    let mut extents = 0;
-    for disk in &machine.disks {
-        extents += disk.extents()?.len() as u64;
-    }
+/// that it serves and that the guest writes.
+pub(crate) fn limits(launch_spec: &LaunchSpec, serves_shares: bool, served_bytes: u64) -> Limits {
+    let machine = &launch_spec.machine;
+    let extents = launch_spec.image_extents.len() as u64;
     // A VMM that serves host directories itself keeps every file open that the guest's kernel
     // remembers, of any length and owner.
     let shares = serves_shares && !machine.shares.is_empty();
@@ -79,10 +76,10 @@ pub(crate) fn limits(
     } else {
         longest
     };
-    Ok(Limits {
+    Limits {
         open_files: (!shares).then_some(OPEN_FILES + 2 * extents),
         file_bytes: (!shares).then_some(longest),
         data_bytes: None,
-        any_owner: shares || fs::metadata(home).is_ok_and(|home| home.uid() != 0),
-    })
+        any_owner: shares || fs::metadata(&launch_spec.home).is_ok_and(|home| home.uid() != 0),
+    }
 }

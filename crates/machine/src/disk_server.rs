@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use generations::OpenError;
 use msb_jail::Jail;
-use msb_runtime::{SandboxPaths, UpperPool};
+use msb_runtime::{SandboxPaths, UPPER_SERIAL, UpperPool};
 use msb_vmm::{DiskAccess, DiskFormat, Machine};
 use vhost_block::{BlockDevice, Identity};
 
@@ -62,13 +62,14 @@ pub(crate) struct DiskServer {
     listener: UnixListener,
 }
 
-/// Opens the served disks of a machine. Only the upper disk of a sandbox can be one.
+/// Opens the writable disk of a machine, if it is served.
 pub(crate) fn open(
     machine: &Machine,
     files: &SandboxPaths,
 ) -> Result<Vec<OpenDisk>, DiskServerError> {
     let served = machine.disks.iter();
-    let served = served.filter(|disk| disk.format == DiskFormat::Served);
+    let served =
+        served.filter(|disk| disk.format == DiskFormat::Served && disk.serial == UPPER_SERIAL);
     served
         .map(|disk| {
             let failed = |source| DiskServerError::Find {
@@ -134,9 +135,11 @@ impl DiskServer {
     /// disk cannot be served while the VMM goes on: the guest would wait for its requests indefinitely.
     pub(crate) fn serve(self) {
         let OpenDisk { identity, disk, .. } = self.disk;
-        let device = BlockDevice::new(disk.guarded(), &identity, |reason| end_machine(reason));
+        let device = BlockDevice::new(disk.guarded(), &identity, |reason| {
+            end_machine("the writable disk", reason);
+        });
         if let Err(error) = device.serve(self.listener) {
-            end_machine(&error);
+            end_machine("the writable disk", &error);
         }
         // Blocks that stay allocated cost space and nothing else.
         let reclaimed = disk
@@ -153,10 +156,8 @@ impl DiskServer {
     clippy::exit,
     reason = "the machine is to end, and its own thread waits for the VMM"
 )]
-fn end_machine(reason: &dyn Display) {
-    log_line(&format!(
-        "cannot continue to serve the writable disk: {reason}"
-    ));
+pub(crate) fn end_machine(disk: &str, reason: &dyn Display) {
+    log_line(&format!("cannot continue to serve {disk}: {reason}"));
     std::process::exit(1);
 }
 

@@ -8,8 +8,8 @@ use msb_jail::{
     renounce,
 };
 use msb_network::{Network, ProxyVariables, Settings};
-use msb_runtime::{LaunchSpec, SandboxPaths};
-use msb_vmm::Vmm;
+use msb_runtime::{LaunchSpec, SandboxPaths, UPPER_SERIAL};
+use msb_vmm::{DiskFormat, Vmm};
 
 use crate::confinement;
 use crate::network_process::NetworkProcessError;
@@ -18,7 +18,7 @@ use crate::vmm_process::{VmmProcessError, find_vmm, read_launch_spec};
 /// An operation that was tried, and its result.
 #[derive(Debug)]
 pub struct Trial {
-    /// The jail of the trial: `supervisor`, `machine`, `waiting`, `disk` or `network`.
+    /// The jail of the trial: `supervisor`, `machine`, `waiting`, `image`, `disk` or `network`.
     pub jail: &'static str,
     /// The operation, in words.
     pub what: String,
@@ -55,15 +55,8 @@ pub fn probe(
     };
     let launch_spec = read_launch_spec(&files)?;
     let vmm = find_vmm(&launch_spec, backends)?;
-    renounce(
-        &confinement::limits(
-            &launch_spec.machine,
-            vmm.serves_shares(),
-            &launch_spec.home,
-            0,
-        )?,
-        strictness,
-    )?;
+    let limits = confinement::limits(&launch_spec, vmm.serves_shares(), 0);
+    renounce(&limits, strictness)?;
     let of_machine = vmm.jail(&launch_spec.machine)?;
     let starts_programs = of_machine.calls() == Calls::Starter;
     let mut jails = vec![
@@ -71,7 +64,10 @@ pub fn probe(
         ("machine", of_machine),
         ("waiting", Jail::new(Calls::Supervisor).with_signals()),
     ];
-    if launch_spec.machine.served_disks() > 0 {
+    if !launch_spec.image_extents.is_empty() {
+        jails.push(("image", confinement::image_jail()));
+    }
+    if serves_upper(&launch_spec) {
         let jail = confinement::disk_jail(&files.generations());
         jails.push(("disk", jail));
     }
@@ -91,8 +87,8 @@ pub fn probe(
     }
     let mut trials = Vec::new();
     for (name, jail) in jails {
-        let needed = needed(name, &files, &launch_spec)?;
-        let forbidden = forbidden(name, &files, &launch_spec)?;
+        let needed = needed(name, &files, &launch_spec);
+        let forbidden = forbidden(name, &files, &launch_spec);
         let by_landlock = |target: &Target| {
             is_file(target) || (starts_programs && name == "machine" && is_program(target))
         };
@@ -172,11 +168,7 @@ const fn is_program(target: &Target) -> bool {
 }
 
 /// Returns the operations that no thread of the process may do.
-fn forbidden(
-    jail: &str,
-    files: &SandboxPaths,
-    launch_spec: &LaunchSpec,
-) -> Result<Vec<Target>, VmmProcessError> {
+fn forbidden(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<Target> {
     let name = format!(".probe-{}", std::process::id());
     let mut targets = vec![
         Target::Read("/etc/passwd".into()),
@@ -196,14 +188,17 @@ fn forbidden(
         Target::Spawn("/bin/true".into()),
         Target::Spawn("/bin/sh".into()),
     ];
-    targets.extend(read_only(launch_spec)?.into_iter().map(Target::Write));
+    // The image's files are open, and no thread needs to open them again.
+    for path in image_files(launch_spec) {
+        targets.extend([Target::Read(path.clone()), Target::Write(path)]);
+    }
     if jail == "machine" {
         targets.push(Target::Create(files.written().join(&name)));
     } else {
         targets.push(Target::Read(launch_spec.machine.kernel.clone()));
     }
     // The VMM does not open a disk that it is served.
-    let is_served = launch_spec.machine.served_disks() > 0;
+    let is_served = serves_upper(launch_spec);
     if jail == "disk" {
         targets.push(Target::Create(files.written().join(&name)));
     } else if is_served {
@@ -226,15 +221,11 @@ fn forbidden(
         Target::Mount,
         Target::Environment,
     ]);
-    Ok(targets)
+    targets
 }
 
 /// Returns the operations that a thread needs.
-fn needed(
-    jail: &str,
-    files: &SandboxPaths,
-    launch_spec: &LaunchSpec,
-) -> Result<Vec<Target>, VmmProcessError> {
+fn needed(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<Target> {
     let mut targets = match jail {
         "network" => vec![Target::ReachTcp],
         _ => vec![Target::Thread],
@@ -245,10 +236,9 @@ fn needed(
                 Target::Read(launch_spec.machine.kernel.clone()),
                 Target::Write(files.console_log()),
             ]);
-            if launch_spec.machine.served_disks() == 0 {
+            if !serves_upper(launch_spec) {
                 targets.push(Target::Write(files.upper()));
             }
-            targets.extend(read_only(launch_spec)?.into_iter().map(Target::Read));
         }
         "supervisor" => targets.extend([
             Target::Create(files.written().join(".new-probe")),
@@ -260,18 +250,17 @@ fn needed(
         ]),
         _ => {}
     }
-    Ok(targets)
+    targets
 }
 
-/// Returns the image's files: the VMDK and all files that it names.
-fn read_only(launch_spec: &LaunchSpec) -> Result<Vec<PathBuf>, VmmProcessError> {
-    let mut paths = Vec::new();
-    for disk in &launch_spec.machine.disks {
-        let extents = disk.extents()?;
-        if !extents.is_empty() {
-            paths.push(disk.path.clone());
-        }
-        paths.extend(extents);
-    }
-    Ok(paths)
+/// Returns true if the VMM process serves the writable disk.
+fn serves_upper(launch_spec: &LaunchSpec) -> bool {
+    let mut disks = launch_spec.machine.disks.iter();
+    disks.any(|disk| disk.serial == UPPER_SERIAL && disk.format == DiskFormat::Served)
+}
+
+/// Returns the files of the image's disk.
+fn image_files(launch_spec: &LaunchSpec) -> impl Iterator<Item = PathBuf> {
+    let extents = launch_spec.image_extents.iter();
+    extents.flat_map(|extent| [extent.file.clone(), extent.tree.clone()])
 }

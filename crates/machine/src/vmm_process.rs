@@ -27,11 +27,14 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::disk_cut::{DiskOrders, disk_orders};
 use crate::disk_server::{DiskServerError, OpenDisk};
+use crate::image_disk::{ImageDisk, ImageDiskError};
 use crate::log::log_line;
 use crate::network_process::{self, NetworkProcess, NetworkProcessError, NetworkStartError};
 use crate::share_process::StartedShares;
 use crate::supervisor::{self, Watched, WatchedDisk};
-use crate::{confinement, disk_server, network_log, share_process, sockets_process};
+use crate::{
+    confinement, disk_server, image_disk, network_log, open_files, share_process, sockets_process,
+};
 
 /// The time in which a VMM that ends by itself ends this process.
 const VMM_END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,7 +61,7 @@ pub enum VmmProcessError {
     Store(#[from] OpenError),
     /// The image cannot be found in the store.
     #[error("cannot lease the image")]
-    Image(#[from] FindError),
+    Lease(#[from] FindError),
     /// This build has no VMM of this name.
     #[error("'{name}' is not a VMM of this build")]
     UnknownVmm {
@@ -74,9 +77,12 @@ pub enum VmmProcessError {
     /// The network's jail cannot be tried.
     #[error("cannot test the jail of the network process")]
     NetworkProbe(#[from] NetworkProcessError),
-    /// A disk that this process serves cannot be opened.
+    /// The writable disk cannot be opened.
     #[error(transparent)]
     Disk(#[from] DiskServerError),
+    /// The image's disk cannot be opened.
+    #[error(transparent)]
+    Image(#[from] ImageDiskError),
     /// The process cannot be confined, so no guest runs.
     #[error("cannot confine the virtual machine's process")]
     Jail(#[from] JailError),
@@ -148,17 +154,12 @@ pub fn serve(
     };
     let sockets = sockets_process::start(&files, &launch_spec, &helpers.sockets)
         .map_err(io_error("start the process of forwarded sockets"))?;
+    open_files::raise_limit().map_err(io_error("raise the limit on open files"))?;
+    let image = image_disk::open(&launch_spec)?;
     let disks = disk_server::open(&launch_spec.machine, &files)?;
     let longest_bytes = disks.iter().map(OpenDisk::size_bytes).max().unwrap_or(0);
-    renounce(
-        &confinement::limits(
-            &launch_spec.machine,
-            vmm.serves_shares(),
-            &launch_spec.home,
-            longest_bytes,
-        )?,
-        strictness,
-    )?;
+    let limits = confinement::limits(&launch_spec, vmm.serves_shares(), longest_bytes);
+    renounce(&limits, strictness)?;
     let network = network.map(|network| start_log(network, &files, strictness));
     let (network, log) = network.transpose()?.unzip();
     let (host_end, guest_end) = UnixStream::pair().map_err(io_error("create the agent's port"))?;
@@ -183,10 +184,14 @@ pub fn serve(
     start_confined("supervisor", jail, strictness, move || {
         keep(listener, host_end, files, watched, config)
     })?;
-    let mut served_disks = Vec::new();
-    let mut disk_servers = Vec::new();
+    let calls = vmm.calls_served_disks();
+    let image = image.map(|image| serve_image(image, calls, &disk_socket, strictness));
+    let (image, image_server) = image.transpose()?.unzip();
+    // The image's disk is the first one.
+    let mut served_disks = Vec::from_iter(image);
+    let mut disk_servers = Vec::from_iter(image_server.flatten());
     for (disk, orders) in disks.into_iter().zip(orders) {
-        if vmm.calls_served_disks() {
+        if calls {
             served_disks.push(ServedDisk::Open(Box::new(disk.called(orders))));
             continue;
         }
@@ -269,6 +274,24 @@ fn start_log(
         drop(complete);
     })?;
     Ok(((network.guest_end, network.network_end), log))
+}
+
+/// Serves the image's disk by calls, or over a socket that has this path for a moment. Returns it as its VMM uses
+/// it, and the thread that serves it, if there is one.
+fn serve_image(
+    image: ImageDisk,
+    by_calls: bool,
+    socket: &Path,
+    strictness: Strictness,
+) -> Result<(ServedDisk, Option<JoinHandle<()>>), VmmProcessError> {
+    if by_calls {
+        return Ok((ServedDisk::Open(Box::new(image.called())), None));
+    }
+    let connected = image.connect(socket);
+    let (connection, server) = connected.map_err(io_error("serve the image's disk"))?;
+    let jail = confinement::image_jail();
+    let serving = start_confined("image disk", jail, strictness, move || server.serve())?;
+    Ok((ServedDisk::Connection(connection), Some(serving)))
 }
 
 /// Starts the thread that cuts a disk, and returns the end for those who have it cut.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fs_err as fs;
+use image_store::DiskExtent;
 use msb_jail::Strictness;
 use msb_network::Settings;
 use msb_vmm::Machine;
@@ -26,7 +27,7 @@ pub struct VmmCommand {
 
 /// The format of launch specs that this build writes, and the only one that it runs. It is raised
 /// with each change after which an older or newer VMM process would misunderstand a launch spec.
-pub const LAUNCH_FORMAT: u32 = 2;
+pub const LAUNCH_FORMAT: u32 = 3;
 
 /// The launch spec: the file `machine.json` in the sandbox's directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +42,9 @@ pub struct LaunchSpec {
     pub home: PathBuf,
     /// The digest of the image\'s manifest; empty if the machine has no image.
     pub image_digest: String,
+    /// The extents of the image's disk, which the VMM process opens and serves; empty if the machine has
+    /// no such disk.
+    pub image_extents: Vec<DiskExtent>,
     /// Time of the start, in seconds since the epoch.
     pub started_s: u64,
     /// The configuration of the supervisor.
@@ -150,6 +154,7 @@ impl LaunchSpec {
             vmm: String::new(),
             home: PathBuf::new(),
             image_digest: String::new(),
+            image_extents: Vec::new(),
             started_s: 0,
             supervisor: SupervisorConfig {
                 process: Process::default(),
@@ -170,7 +175,49 @@ impl LaunchSpec {
 
 #[cfg(test)]
 mod tests {
+    use image_store::Checksum;
+    use msb_vmm::{Disk, DiskAccess, DiskFormat};
+
     use super::*;
+    use crate::mounts::Layout;
+    use crate::sandbox::{BootFiles, IMAGE_SERIAL, Spec};
+
+    #[test]
+    fn the_image_is_served_from_its_extents() {
+        let root = tempfile::tempdir().expect("a directory");
+        let files = files(root.path(), "");
+        let boot_files = BootFiles {
+            kernel: "kernel".into(),
+            boot_disk: "boot".into(),
+            image_vmdk: Some("image.vmdk".into()),
+            now_s: 0,
+        };
+        let image = Disk {
+            path: "image.vmdk".into(),
+            format: DiskFormat::Served,
+            access: DiskAccess::ReadOnly,
+            serial: IMAGE_SERIAL.to_owned(),
+        };
+        let spec = Spec::for_tests("a");
+        let machine = spec.machine(&files, &boot_files, image.clone(), Layout::default());
+        assert_eq!(machine.disks.first(), Some(&image));
+        let extent = DiskExtent {
+            file: "a.erofs".into(),
+            size_bytes: 8192,
+            blake3: Checksum::compute(b"content"),
+            tree: "a.tree".into(),
+            offset_bytes: 4096,
+            length_bytes: 4096,
+        };
+        let launch_spec = LaunchSpec {
+            image_extents: vec![extent],
+            ..LaunchSpec::for_tests(machine)
+        };
+        let json = serde_json::to_vec(&launch_spec).expect("written");
+        fs::write(files.launch_spec(), json).expect("written");
+        let read = LaunchSpec::read_to_run(&files).expect("read");
+        assert_eq!(read, launch_spec);
+    }
 
     fn files(root: &std::path::Path, json: &str) -> SandboxPaths {
         let files = SandboxPaths {

@@ -59,9 +59,9 @@ pub use process::Process;
 pub use root_disk::{FoundRootDisk, NoOverlay, RootDisk, RootDiskChoice, RootDiskError};
 pub use sandbox::{
     AdoptError, Base, ChangeLock, Changes, Condition, ConnectError, CreateError, CreateOptions,
-    GenerationsLock, HOST_NAME_SUFFIX, ImageUsers, Job, JobCondition, JobPaths, Listing, Lock,
-    MachineLock, NewDisk, OwnOptions, Owner, ReadLock, RecordError, RemoveError, RenameError,
-    Resources, Running, Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError,
+    GenerationsLock, HOST_NAME_SUFFIX, IMAGE_SERIAL, ImageUsers, Job, JobCondition, JobPaths,
+    Listing, Lock, MachineLock, NewDisk, OwnOptions, Owner, ReadLock, RecordError, RemoveError,
+    RenameError, Resources, Running, Sandbox, SandboxId, SandboxPaths, SeenFiles, Spec, StartError,
     StartOptions, State, Stopping, UNMOUNT_TIMEOUT, UPPER_SERIAL, UnreadableSandbox, UpdateError,
     UpperError, UpperPool, add_staged, check_names, current_staged, note_missing_base, share_base,
     staged_below, upper_options, with_native_root, write_anonymous_volumes,

@@ -10,14 +10,13 @@ use std::ptr;
 use std::sync::Once;
 
 use imago::Registered;
-use msb_vmm::{Disk, DiskAccess, DiskFormat, InvalidMachine, NetworkDevice, Share, Shown};
+use msb_vmm::{Disk, DiskAccess, InvalidMachine, NetworkDevice, Share, Shown};
 
 /// `KRUN_KERNEL_FORMAT_*` (libkrun.h): ELF on x86-64, a flat `Image` on arm64.
 const KERNEL_FORMAT: u32 = if cfg!(target_arch = "x86_64") { 1 } else { 0 };
 
-/// `KRUN_DISK_FORMAT_RAW` and `KRUN_DISK_FORMAT_VMDK`.
+/// `KRUN_DISK_FORMAT_RAW`. An open disk is raw, too.
 const DISK_FORMAT_RAW: u32 = 0;
-const DISK_FORMAT_VMDK: u32 = 2;
 
 /// `KRUN_SYNC_FULL`: a guest's flush is a sync on the host.
 const SYNC_FULL: u32 = 2;
@@ -147,10 +146,6 @@ impl Context {
         open: Option<&Registered>,
     ) -> Result<(), SetupError> {
         let path = open.map_or(&*disk.path, Registered::path);
-        let format = match disk.format {
-            DiskFormat::Vmdk => DISK_FORMAT_VMDK,
-            DiskFormat::Raw | DiskFormat::Served => DISK_FORMAT_RAW,
-        };
         let path = path_string(path)?;
         let serial = CString::new(disk.serial.as_str()).map_err(|_| InvalidMachine::Serial {
             serial: disk.serial.clone(),
@@ -163,7 +158,7 @@ impl Context {
                 self.id,
                 serial.as_ptr(),
                 path.as_ptr(),
-                format,
+                DISK_FORMAT_RAW,
                 is_read_only,
                 is_direct_io,
                 SYNC_FULL,

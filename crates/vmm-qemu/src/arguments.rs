@@ -68,8 +68,7 @@ pub(crate) fn for_machine(
     let mut disk_fds = fds.disks.iter();
     for ((index, disk), place) in machine.disks.iter().enumerate().zip(&mut places) {
         match disk.format {
-            DiskFormat::Raw => arguments.disk(index, disk, "raw", place),
-            DiskFormat::Vmdk => arguments.disk(index, disk, "vmdk", place),
+            DiskFormat::Raw => arguments.raw_disk(index, disk, place),
             DiskFormat::Served => {
                 // The sockets were counted before.
                 let fd = disk_fds.next().copied().unwrap_or(-1);
@@ -183,11 +182,11 @@ impl Arguments<'_> {
         self.device(agent_port.with("nr", "1").with("name", AGENT_PORT_NAME));
     }
 
-    /// Adds a disk that QEMU opens itself.
-    fn disk(&mut self, index: usize, disk: &Disk, format: &str, place: usize) {
+    /// Adds a raw disk, which QEMU opens itself.
+    fn raw_disk(&mut self, index: usize, disk: &Disk, place: usize) {
         let id = format!("disk{index}");
         let drive = OptionValue::new("if=none")
-            .with("format", format)
+            .with("format", "raw")
             .with("file.driver", "file")
             .with_path("file.filename", &disk.path)
             .with("id", &id);
@@ -300,7 +299,7 @@ mod tests {
             cpus: 2,
             memory_mib: 512,
             disks: vec![
-                disk("image", DiskFormat::Vmdk, DiskAccess::ReadOnly),
+                disk("image", DiskFormat::Raw, DiskAccess::ReadOnly),
                 disk("upper", DiskFormat::Raw, DiskAccess::ReadWrite),
                 disk("boot", DiskFormat::Raw, DiskAccess::ReadOnly),
             ],

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use msb_jail::{Access, Calls, Jail};
-use msb_vmm::{Machine, RunError};
+use msb_vmm::Machine;
 
 use crate::program::Programs;
 
@@ -31,10 +31,10 @@ const BESIDE: [&str; 5] = [
 
 /// Returns the jail for QEMU: the machine's files, the programs that start QEMU, and its program, libraries and
 /// firmware.
-pub(crate) fn for_machine(machine: &Machine, programs: &Programs) -> Result<Jail, RunError> {
+pub(crate) fn for_machine(machine: &Machine, programs: &Programs) -> Jail {
     let starter = programs.starter.iter().map(|starter| &starter.program);
-    let jail = machine
-        .jail(Calls::Starter)?
+    machine
+        .jail(Calls::Starter)
         .with_any(starter, Access::Execute)
         .with(&programs.setpriv, Access::Execute)
         .with(&programs.qemu, Access::Execute)
@@ -43,8 +43,7 @@ pub(crate) fn for_machine(machine: &Machine, programs: &Programs) -> Result<Jail
         .with_any(beside(&programs.qemu), Access::Read)
         .with_any(["/dev/urandom"], Access::Read)
         .with_any(["/dev/null"], Access::Write)
-        .with_any(["/dev/kvm"], Access::Device);
-    Ok(jail)
+        .with_any(["/dev/kvm"], Access::Device)
 }
 
 /// Returns the files of a program that may be installed under any prefix.

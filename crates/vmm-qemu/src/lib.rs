@@ -114,7 +114,7 @@ impl Vmm for Qemu {
     /// The machine's files, and QEMU with its libraries and firmware. Programs may be started until
     /// QEMU forbids it itself, once it is set up; no sockets may be made at any time.
     fn jail(&self, machine: &Machine) -> Result<Jail, RunError> {
-        jail::for_machine(machine, &self.found()?)
+        Ok(jail::for_machine(machine, &self.found()?))
     }
 
     fn calls_served_disks(&self) -> bool {
@@ -152,7 +152,7 @@ impl Vmm for Qemu {
             .and_then(|()| sockets.check_disks(machine, self.calls_served_disks()))
             .map_err(|source| RunError::Input { vmm: NAME, source })?;
         machine.check_files()?;
-        jail::for_machine(machine, &programs)?.put_on(strictness)?;
+        jail::for_machine(machine, &programs).put_on(strictness)?;
         let mut child = child::start(&programs, &arguments, sockets)?;
         // This thread only has to wait, and to end QEMU if it ends itself.
         Jail::new(Calls::Supervisor)

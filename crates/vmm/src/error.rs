@@ -149,12 +149,6 @@ pub enum InvalidMachine {
         /// The number of disks that the VMM can use.
         served: usize,
     },
-    /// A VMDK disk is writable, so writes would go to files that other machines share.
-    #[error("the disk {} is a VMDK, which cannot be writable", .path.display())]
-    WritableVmdk {
-        /// The VMDK descriptor.
-        path: PathBuf,
-    },
     /// There is a network device without a socket, or a socket without a device.
     #[error(
         "a network device needs a socket for its frames, and such a socket needs a network device"

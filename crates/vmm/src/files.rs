@@ -5,8 +5,7 @@ use std::path::Path;
 use crate::{DiskAccess, DiskFormat, Machine, RunError, Shown};
 
 impl Machine {
-    /// Opens every file of the machine as the VMM will, so that an error names the file. The files
-    /// that a VMDK descriptor names are not opened.
+    /// Opens every file of the machine as the VMM will, so that an error names the file.
     ///
     /// # Errors
     /// The first file that cannot be opened.

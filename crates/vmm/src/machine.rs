@@ -171,11 +171,6 @@ impl Machine {
                     serial: disk.serial.clone(),
                 });
             }
-            if (disk.format, disk.access) == (DiskFormat::Vmdk, DiskAccess::ReadWrite) {
-                return Err(InvalidMachine::WritableVmdk {
-                    path: disk.path.clone(),
-                });
-            }
         }
         Ok(())
     }
@@ -208,8 +203,6 @@ pub struct Disk {
 pub enum DiskFormat {
     /// The file is the disk.
     Raw,
-    /// The file is a VMDK descriptor that names flat extents.
-    Vmdk,
     /// The VMM opens nothing: the VMM process has the disk open, and [`Sockets::disks`](crate::Sockets::disks)
     /// leads to it. The path is that of the disk's files.
     Served,
@@ -297,12 +290,6 @@ pub(crate) mod tests {
         assert_eq!(
             broken(|machine| machine.root_disk = 3),
             InvalidMachine::NoRootDisk { index: 3, disks: 3 }
-        );
-        assert_eq!(
-            broken(|machine| machine.disks[0].format = DiskFormat::Vmdk),
-            InvalidMachine::WritableVmdk {
-                path: "/disks/image".into()
-            }
         );
     }
 

@@ -31,9 +31,10 @@ pub(crate) fn flip_bytes(env: &TestEnv, count: u32) -> Result<String> {
         let damages = verify(&msb).with_context(told)?;
         let is_it = |row: &serde_json::Value| row["path"].as_str() == path.to_str();
         found += u32::from(damages.iter().any(is_it));
-        if !is_of_boots(&path) {
+        let is_stored = path.starts_with(msb.home.join("store"));
+        if !is_read_at_starts(&path, is_stored) {
             refused += 1;
-        } else if path.starts_with(msb.home.join("store")) {
+        } else if is_stored {
             refused += u32::from(is_refused(&msb, &names)?);
         } else {
             // A kernel that is not intact is made again before it is used.
@@ -70,10 +71,14 @@ fn flip(msb: &Msb, whole: &Listing, round: u32, random: &mut Random) -> Result<(
     Ok((path, at))
 }
 
-/// Returns false for files that no boot reads: a sandbox starts without them.
-fn is_of_boots(path: &Path) -> bool {
-    let extension = path.extension().and_then(OsStr::to_str);
-    !matches!(extension, Some("manifest" | "config" | "outline" | "tree"))
+/// Returns true for files of which a start reads every byte. Layers and metadata are verified when they are read, and
+/// a sandbox starts without the others.
+fn is_read_at_starts(path: &Path, is_stored: bool) -> bool {
+    match path.extension().and_then(OsStr::to_str) {
+        Some("erofs") => !is_stored,
+        Some("manifest" | "config" | "outline") => false,
+        _ => true,
+    }
 }
 
 /// Returns true if one of the images is refused as damaged. Each file belongs to one image or both.

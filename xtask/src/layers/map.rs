@@ -55,7 +55,7 @@ pub(super) const MAP: [Row; 31] = [
     row("vmm", "msb-vmm generations imago"),
     pure_row("archives", "snapshot-file"),
     pure_row("names", "oci-image"),
-    pure_row("disks", "disk-image artifact-cache"),
+    pure_row("disks", "disk-image artifact-cache range-disk"),
     pure_row("meaning", "oci-layers rootfs-view tree-diff verified-file"),
     pure_row(
         "formats",

@@ -23,21 +23,21 @@ pub(crate) struct MachineArguments {
     /// Time limit for the guest to boot and answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
-    /// When to verify the whole image against its digests
+    /// When to check the trees by which reads of the image are verified
     ///
-    /// It is verified before the boot.
+    /// They are checked before the boot, and made where an older msb made none. Reads are always verified.
     #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
         num_args = 0..=1, require_equals = true, default_missing_value = "always")]
     verify: VerifyPolicy,
 }
 
-/// When an image's content is compared with its digests.
+/// When the trees of an image, the kernel and the boot disk are checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum VerifyPolicy {
-    /// Verify files that changed since they were last verified
+    /// If a file changed since it was last checked
     #[default]
     Changed,
-    /// Everything, every time
+    /// At each start
     Always,
 }
 

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use diagnosis::Diagnose as _;
 use fs_err as fs;
+use fstree::ReadAt as _;
 use image_import::PullOptions;
 use image_store::{
-    FileRole, Problem, Progress, StoredImage, Verification, VerifyMode, layout, tree,
+    CheckError, FileRole, Problem, Progress, StoredImage, Verification, VerifyMode, layout, tree,
 };
+use vmdk::Descriptor;
 
 use crate::images::{TestImage, write_directory};
 use crate::server::{Content, Server};
@@ -73,7 +76,6 @@ async fn a_verification_makes_the_trees_of_an_older_store() {
     for tree in trees_of(&store, &image) {
         fs::remove_file(tree).expect("removed");
     }
-    store.store.check(&image).expect("it starts");
     let stamped = verify(&store, VerifyMode::Stamp);
     assert_eq!(stamped.damages, []);
     assert!(
@@ -83,6 +85,69 @@ async fn a_verification_makes_the_trees_of_an_older_store() {
     assert_eq!(verify(&store, VerifyMode::Digest).damages, []);
     assert!(store.files() == whole);
     store.assert_tidy();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_makes_the_trees_of_an_older_store() {
+    let (store, image) = loaded().await;
+    let whole = store.files();
+    for mode in [VerifyMode::Stamp, VerifyMode::Digest] {
+        for tree in trees_of(&store, &image) {
+            fs::remove_file(tree).expect("removed");
+        }
+        let made = store.store.check_with(&image, mode).expect("it starts");
+        let artifacts = image.record.erofs_images();
+        let artifacts = artifacts.map(|erofs| store.store.layout.artifact(&erofs.file));
+        assert_eq!(made.treeless, artifacts.collect::<Vec<_>>());
+        assert!(store.files() == whole);
+        let again = store.store.check_with(&image, mode).expect("it starts");
+        assert!(again.treeless.is_empty(), "{again:?}");
+    }
+    store.assert_tidy();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_reads_no_content_but_that_of_an_image_without_a_tree() {
+    let (store, image) = loaded().await;
+    let (layer, tree) = (&image.layers[0], tree::path(&image.layers[0]));
+    let mut bytes = fs::read(layer).expect("read");
+    bytes[5000] ^= 1;
+    fs::write(layer, bytes).expect("written");
+    for mode in [VerifyMode::Stamp, VerifyMode::Digest] {
+        store.store.check_with(&image, mode).expect("it starts");
+    }
+    let extent = image
+        .extents()
+        .into_iter()
+        .find(|extent| extent.file == *layer);
+    let file = extent.expect("an extent").open().expect("opened");
+    let mut block = [0; 4096];
+    file.read_exact_at(&mut block, 0).expect("as it was");
+    file.read_exact_at(&mut block, 4096).expect_err("changed");
+
+    fs::remove_file(&tree).expect("removed");
+    let refused = store
+        .store
+        .check(&image)
+        .expect_err("it is not what was written");
+    assert!(matches!(refused, CheckError::Content { .. }), "{refused}");
+    assert!(!tree.exists());
+    store.assert_tidy();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_extents_of_an_image_are_those_of_its_descriptor() {
+    let (_store, image) = loaded().await;
+    let text = fs::read_to_string(&image.vmdk).expect("read");
+    let descriptor = Descriptor::parse(&text).expect("a descriptor");
+    let directory = image.vmdk.parent().expect("a directory");
+    let named = descriptor.extents.iter().map(|extent| {
+        let length_bytes = extent.sectors * vmdk::SECTOR_BYTES;
+        (directory.join(&extent.file_name), 0, length_bytes)
+    });
+    let extents = image.extents().into_iter();
+    let extents = extents.map(|extent| (extent.file, extent.offset_bytes, extent.length_bytes));
+    assert_eq!(extents.collect::<Vec<_>>(), named.collect::<Vec<_>>());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -109,7 +174,13 @@ async fn a_damaged_tree_is_found_and_made_again() {
                 assert_eq!(&found[0].path, tree);
                 assert_eq!(found[0].images.len(), 1);
             }
-            store.store.check(&image).expect("it starts");
+            let refused = store
+                .store
+                .check(&image)
+                .expect_err("its reads prove nothing");
+            let (path, hint) = (tree.display().to_string(), refused.diagnosis());
+            assert!(refused.to_string().contains(&path), "{refused}");
+            assert!(hint.advice().is_some_and(|hint| hint.contains("--repair")));
             repair(&store, &verify(&store, VerifyMode::Digest)).await;
             assert!(store.files() == whole, "{}", tree.display());
         }

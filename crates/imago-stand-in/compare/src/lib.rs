@@ -23,8 +23,6 @@ macro_rules! disks {
     ($module:ident, $crate_name:ident) => {
         /// The disks of one crate.
         pub mod $module {
-            use std::sync::Arc;
-
             #[allow(
                 unused_imports,
                 reason = "one of the crates has more than libkrun uses"
@@ -33,11 +31,7 @@ macro_rules! disks {
             use $crate_name::file::File;
             use $crate_name::io_buffers::{IoVector, IoVectorMut};
             use $crate_name::raw::Raw;
-            use $crate_name::vmdk::Vmdk;
-            use $crate_name::{
-                DynStorage, FormatAccess, FormatDriverBuilder as _, PermissiveImplicitOpenGate,
-                StorageOpenOptions, SyncFormatAccess,
-            };
+            use $crate_name::{DynStorage, StorageOpenOptions, SyncFormatAccess};
 
             use super::*;
 
@@ -56,17 +50,6 @@ macro_rules! disks {
             pub fn raw(path: &Path) -> Result<Opened> {
                 let raw = Raw::<Box<dyn DynStorage>>::open_image_sync(file(path, true)?, true)?;
                 Ok(Opened(SyncFormatAccess::new(raw)?))
-            }
-
-            /// Opens a VMDK.
-            ///
-            /// # Errors
-            /// If the crate refuses it.
-            pub fn vmdk(path: &Path) -> Result<Opened> {
-                let builder =
-                    Vmdk::<Box<dyn DynStorage>, Arc<FormatAccess<_>>>::builder(file(path, false)?);
-                let vmdk = builder.open_sync(PermissiveImplicitOpenGate::default())?;
-                Ok(Opened(SyncFormatAccess::new(vmdk)?))
             }
 
             impl Disk for Opened {

@@ -50,12 +50,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     for name in ["imago.raw", "ours.raw"] {
         fs::write(path(name), vec![5; usize::try_from(SIZE_BYTES)?])?;
     }
-    let extents = format!("RW {} FLAT \"ours.raw\" 0\n", SIZE_BYTES / 1024).repeat(2);
-    let head = "version=1\nCID=1\nparentCID=ffffffff\ncreateType=\"twoGbMaxExtentFlat\"\n";
-    fs::write(
-        path("disk.vmdk"),
-        format!("# Disk DescriptorFile\n{head}{extents}"),
-    )?;
     let registered = with_generations(&path("generations"))?;
 
     println!(
@@ -67,11 +61,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         &ours::raw(&path("ours.raw"))?,
         |_| true,
     )?;
-    println!("VMDK");
-    let vmdk = path("disk.vmdk");
-    compare(&imago::vmdk(&vmdk)?, &ours::vmdk(&vmdk)?, |kind| {
-        !kind.is_write
-    })?;
     println!(
         "imago raw, and msb's generations: reads of a sealed one, writes to a head that has all blocks"
     );

@@ -7,6 +7,6 @@
 
 mod as_libkrun;
 mod expected;
+mod refusals;
 mod registered;
 mod requests;
-mod vmdk;

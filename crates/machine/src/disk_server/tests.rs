@@ -23,6 +23,6 @@ fn a_disk_that_cannot_be_served_ends_the_process_and_says_why() {
 #[ignore = "ends its process, which the test above starts"]
 fn this_process_ends() {
     if std::env::var_os(ENDS_VARIABLE).is_some() {
-        end_machine(&"its queue is invalid");
+        end_machine("the writable disk", &"its queue is invalid");
     }
 }

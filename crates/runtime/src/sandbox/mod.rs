@@ -55,7 +55,7 @@ pub use paths::{JobPaths, SandboxPaths};
 pub use record::RecordError;
 pub use rename::RenameError;
 pub use running::Running;
-pub use spec::{Spec, Stopping, UPPER_SERIAL};
+pub use spec::{IMAGE_SERIAL, Spec, Stopping, UPPER_SERIAL};
 pub use start::StartOptions;
 pub use stop::UNMOUNT_TIMEOUT;
 pub use unreadable::UnreadableSandbox;

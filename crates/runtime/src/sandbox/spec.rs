@@ -21,7 +21,7 @@ use crate::volumes::VolumeUse;
 /// The directory that is memory if its size is given.
 const TMP: &str = "/tmp";
 /// The serial of the image disk, `/dev/vda`, which a sandbox without an overlay lacks.
-const IMAGE_SERIAL: &str = "msb-image";
+pub const IMAGE_SERIAL: &str = "msb-image";
 /// The serial of the upper disk, `/dev/vdb`, or `/dev/vda` without an image disk.
 pub const UPPER_SERIAL: &str = "msb-upper";
 /// The serial of the boot disk behind it, which is the kernel's root.
@@ -121,7 +121,7 @@ impl Default for Stopping {
 pub(crate) struct BootFiles {
     pub(crate) kernel: PathBuf,
     pub(crate) boot_disk: PathBuf,
-    /// `None` if the upper disk is the root.
+    /// The descriptor of the image's disk, which names it; `None` if the upper disk is the root.
     pub(crate) image_vmdk: Option<PathBuf>,
     /// Seconds since the epoch. The guest has no clock of its own that it can trust.
     pub(crate) now_s: u64,
@@ -163,7 +163,7 @@ impl Spec {
             serial: serial.to_owned(),
         };
         let image = boot_files.image_vmdk.as_deref();
-        let image = image.map(|path| read_only(path, DiskFormat::Vmdk, IMAGE_SERIAL));
+        let image = image.map(|path| read_only(path, DiskFormat::Served, IMAGE_SERIAL));
         let boot = read_only(&boot_files.boot_disk, DiskFormat::Raw, BOOT_SERIAL);
         let own: Vec<Disk> = image.into_iter().chain([upper, boot]).collect();
         let root_disk = own.len() - 1;

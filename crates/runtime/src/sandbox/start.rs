@@ -2,7 +2,6 @@ use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -40,9 +39,9 @@ const ROOTS: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 pub struct StartOptions {
     /// The directory of all of msb's data.
     pub home: Home,
-    /// The image, already verified; `None` if the root is a disk image.
+    /// The image, already checked; `None` if the root is a disk image.
     pub image: Option<StoredImage>,
-    /// The mode in which the kernel and the boot disk are verified.
+    /// The mode in which the kernel and the boot disk are checked.
     pub trust: VerifyMode,
     /// The name of the VMM.
     pub vmm: &'static str,
@@ -103,10 +102,13 @@ impl Sandbox {
         )?;
         let upper = upper::disk(&self.files).map_err(io_error("open the writable disk"))?;
         let now_s = now_s();
+        // The layers of a native root are blocks of the upper disk.
+        let image = options.image.as_ref();
+        let image = image.filter(|_| !self.spec.native_root);
         let boot_files = BootFiles {
             kernel: kernel.path,
             boot_disk: boot_disk(&options.home, options.trust)?,
-            image_vmdk: self.image_vmdk(options.image.as_ref()),
+            image_vmdk: image.map(|image| image.vmdk.clone()),
             now_s,
         };
         let launch_spec = LaunchSpec {
@@ -115,6 +117,7 @@ impl Sandbox {
             vmm: options.vmm.to_owned(),
             home: options.home.root().to_owned(),
             image_digest: self.spec.image_digest.clone(),
+            image_extents: image.map(StoredImage::extents).unwrap_or_default(),
             started_s: now_s,
             supervisor: SupervisorConfig {
                 process: self.spec.process.clone(),
@@ -166,12 +169,6 @@ impl Sandbox {
                 Err(error)
             }
         }
-    }
-
-    /// Returns the image's disk; `None` if the upper disk is the root.
-    fn image_vmdk(&self, image: Option<&StoredImage>) -> Option<PathBuf> {
-        let image = image.filter(|_| !self.spec.native_root);
-        image.map(|image| image.vmdk.clone())
     }
 
     /// Checks that the disk image or the layers that the root begins with have not changed since the sandbox

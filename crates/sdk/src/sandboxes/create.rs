@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use image_store::{ImageLease, StoredImage, VerifyMode};
+use image_store::{Checked as CheckedImage, ImageLease, StoredImage, VerifyMode};
 use msb_client::{Backends, Shared, blocking};
 use msb_guest_trust::HostAuthorities;
 use msb_images::Observer;
@@ -46,7 +46,7 @@ impl Created {
         }
     }
 
-    /// Takes the right to start the sandbox, and its verified image. Blocks.
+    /// Takes the right to start the sandbox, and its checked image. Blocks.
     ///
     /// # Errors
     /// The image is damaged, or the sandbox is running.
@@ -59,6 +59,7 @@ impl Created {
         self.lock = Some(ready.lock);
         self.image = ready.image;
         self.lease = ready.lease;
+        self.warnings.extend(ready.warnings);
         Ok(())
     }
 
@@ -109,8 +110,8 @@ impl Drop for Created {
     }
 }
 
-/// Creates a sandbox, and pulls its image if necessary. With `verify` the image is compared with its
-/// digests first, for a start that follows.
+/// Creates a sandbox, and pulls its image if necessary. With `verify` the image is checked first, for a
+/// start that follows.
 pub(super) async fn create(
     shared: &Arc<Shared>,
     options: SandboxOptions,
@@ -136,7 +137,8 @@ pub(super) async fn create(
     let writing = move || {
         let (image, lease) = leased.unzip();
         if let (Some(verify), Some(image)) = (verify, &image) {
-            store.check_with(image, verify)?;
+            let checked = store.check_with(image, verify)?;
+            warnings.extend(tree_notice(&checked));
             shared.timeline().mark(Mark::ImageChecked)?;
         }
         let begins = (&files, image.as_ref());
@@ -203,12 +205,26 @@ pub(super) fn vmm_choice(shared: &Shared, options: &StartOptions) -> crate::VmmC
     options.vmm.or(shared.settings().vmm).unwrap_or_default()
 }
 
-/// Returns the mode in which the image, the kernel and the boot disk are verified.
+/// Returns the mode in which the image, the kernel and the boot disk are checked.
 pub(super) const fn verify_mode(verify: Verify) -> VerifyMode {
     match verify {
         Verify::Changed => VerifyMode::Stamp,
         Verify::Always => VerifyMode::Digest,
     }
+}
+
+/// Returns the notice that trees were made, without which no read can be verified.
+pub(super) fn tree_notice(checked: &CheckedImage) -> Option<Notice> {
+    let message = match checked.treeless.len() {
+        0 => return None,
+        1 => {
+            "an older msb stored one file of the image without a tree; the tree was made".to_owned()
+        }
+        files => format!(
+            "an older msb stored {files} files of the image without trees; the trees were made"
+        ),
+    };
+    Some(Notice::new("image-tree", message))
 }
 
 fn create_options(

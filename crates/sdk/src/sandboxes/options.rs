@@ -133,7 +133,7 @@ pub struct StartOptions {
     pub vmm: Option<VmmChoice>,
     /// Time that the guest may take to answer, in ms; 120 s if `None`.
     pub boot_timeout_ms: Option<u64>,
-    /// When the image is read and compared with its digests before the boot.
+    /// When the trees of the image, the kernel and the boot disk are checked before the boot.
     pub verify: Verify,
     /// True if the main command waits until a client has attached to it.
     pub wait_for_attach: bool,
@@ -141,15 +141,16 @@ pub struct StartOptions {
     pub window: Option<TerminalSize>,
 }
 
-/// When an image's content is compared with its digests.
+/// When the trees of an image, by which each of its reads is verified, are checked, with the kernel and the
+/// boot disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Verify {
-    /// Files that changed since they were last compared are compared.
+    /// If a file changed since it was last checked.
     #[default]
     Changed,
-    /// Everything is compared at each start.
+    /// At each start.
     Always,
 }
 

@@ -17,7 +17,7 @@ use msb_sandbox_secrets::{Delivery, DeliveryError, GivenValues};
 use oci_image::Reference;
 
 use super::Sandbox;
-use super::create::{verify_mode, vmm_choice};
+use super::create::{tree_notice, verify_mode, vmm_choice};
 use crate::{Error, ErrorKind, Jail, Notice, Operation, StartOptions, TerminalSize};
 
 /// The time that a guest may take to answer, unless the caller gives another.
@@ -31,7 +31,7 @@ const KRUN_WRITES: &str = "root in this guest can also change the modes and time
 pub(super) struct Start<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) sandbox: &'a StoredSandbox,
-    /// The image, which has been verified; `None` if the root is a disk image.
+    /// The image, which has been checked; `None` if the root is a disk image.
     pub(super) image: Option<&'a StoredImage>,
     pub(super) options: &'a StartOptions,
     /// Values of secrets that are in no file.
@@ -222,6 +222,7 @@ async fn start_unless_abandoned(
     handle.replace(ready.sandbox);
     handle.keep(booted.running).await;
     let mut warnings = handle.shared().take_notices();
+    warnings.extend(ready.warnings);
     warnings.extend(booted.warnings);
     Ok(warnings)
 }
@@ -275,16 +276,20 @@ pub(super) struct Ready {
     pub(super) lock: Lock,
     /// The lease that keeps the image until its machine has its own lease.
     pub(super) lease: Option<ImageLease>,
+    /// The notices of the check.
+    pub(super) warnings: Vec<Notice>,
 }
 
 impl Ready {
-    /// Leases and verifies the image of a stopped sandbox, and takes the right to start it.
+    /// Leases and checks the image of a stopped sandbox, and takes the right to start it.
     pub(super) fn check(
         shared: &Shared,
         sandbox: &StoredSandbox,
         options: &StartOptions,
     ) -> Result<Self, Error> {
-        let (image, lease) = Self::leased_image(shared, sandbox, options)?.unzip();
+        let mut warnings = Vec::new();
+        let leased = Self::leased_image(shared, sandbox, options, &mut warnings)?;
+        let (image, lease) = leased.unzip();
         shared.timeline().mark(Mark::ImageChecked)?;
         let name = &sandbox.spec.name;
         let claimed = sandbox.claim().map_err(|error| {
@@ -309,16 +314,18 @@ impl Ready {
             image,
             lock,
             lease,
+            warnings,
         })
     }
 }
 
 impl Ready {
-    /// Leases and verifies the image of a sandbox; `None` if its root is a disk image.
+    /// Leases and checks the image of a sandbox; `None` if its root is a disk image.
     fn leased_image(
         shared: &Shared,
         sandbox: &StoredSandbox,
         options: &StartOptions,
+        warnings: &mut Vec<Notice>,
     ) -> Result<Option<(StoredImage, ImageLease)>, Error> {
         if sandbox.spec.root_disk.is_some() {
             return Ok(None);
@@ -327,7 +334,8 @@ impl Ready {
         let image = store.find(&sandbox.spec.image_digest);
         let image = image.map_err(|error| missing_image(&sandbox.spec, error))?;
         let lease = store.lease(&image)?;
-        store.check_with(&image, verify_mode(options.verify))?;
+        let checked = store.check_with(&image, verify_mode(options.verify))?;
+        warnings.extend(tree_notice(&checked));
         Ok(Some((image, lease)))
     }
 }

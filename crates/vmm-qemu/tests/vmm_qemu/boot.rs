@@ -71,10 +71,10 @@ fn boot(machine: &Machine, disks: Vec<ServedDisk>, talk: impl FnOnce(&mut Host) 
 #[test]
 fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
     let guest = Guest::new();
-    let extents = [noise(8192, 1), noise(4096 * 3, 2), noise(512 * 9, 3)];
+    let image = noise(512 * 49, 1);
     let (upper, plain) = (noise(1 << 20, 4), noise(1 << 16, 5));
     let disks = vec![
-        guest.vmdk_disk("image", &[&extents[0], &extents[1], &extents[2]]),
+        guest.raw_disk("image", DiskAccess::ReadOnly, &image),
         guest.raw_disk("upper", DiskAccess::ReadWrite, &upper),
         guest.raw_disk("twenty-bytes-serial_", DiskAccess::ReadOnly, &plain),
         guest.raw_disk("more.1", DiskAccess::ReadOnly, &plain[..512]),
@@ -84,7 +84,7 @@ fn boot_shows_disks_in_order_and_carries_bytes_both_ways() {
         },
     ];
     let expected = [
-        line('a', &disks[0], "ro", &extents.concat()),
+        line('a', &disks[0], "ro", &image),
         line('b', &disks[1], "rw", &upper),
         line('c', &disks[2], "ro", &plain),
         line('d', &disks[3], "ro", &plain[..512]),
@@ -180,14 +180,17 @@ fn assert_clock_is_fine(line: &str) {
 #[test]
 fn boot_that_cannot_start_says_why() {
     let guest = Guest::new();
-    let mut machine = guest.machine(vec![guest.vmdk_disk("image", &[&[0; 512]])]);
-    fs::remove_file(guest.path("image-0")).unwrap();
+    let image = guest.raw_disk("image", DiskAccess::ReadOnly, &[0; 512]);
+    let mut machine = guest.machine(vec![image]);
+    // It can be opened, but not as a disk.
+    fs::remove_file(guest.path("image")).unwrap();
+    fs::create_dir(guest.path("image")).unwrap();
     let error = end_of(&machine);
     assert!(
         error.starts_with("qemu ended with exit status: 1: "),
         "{error}"
     );
-    assert!(error.contains("image-0"), "{error}");
+    assert!(error.contains("image"), "{error}");
 
     machine.disks[0].path = guest.path("no such disk");
     let error = end_of(&machine);

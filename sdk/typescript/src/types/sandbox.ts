@@ -49,7 +49,7 @@ export interface StartOptions extends CallOptions {
   readonly vmm?: Vmm | undefined;
   /** Time that the guest may take to answer, in milliseconds; 120 s if it is absent. */
   readonly bootTimeoutMs?: number | undefined;
-  /** When the content of the image is compared with its digests. */
+  /** When the trees of the image, the kernel and the boot disk are checked before the boot. */
   readonly verify?: "changed" | "always" | undefined;
 }
 

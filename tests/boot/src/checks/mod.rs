@@ -16,6 +16,7 @@ mod files;
 mod frozen;
 mod host_authorities;
 mod host_directory;
+mod image_damage;
 mod isolation;
 mod keeping;
 mod kernel_settings;
@@ -170,6 +171,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "a disk of the host that breaks leaves all that was synced",
         disks::broken,
+    ),
+    (
+        "a byte of the image that changes is an error of its reads, and is never seen",
+        image_damage::never_seen,
     ),
     (
         "a rollback brings back what several programs wrote",

@@ -60,28 +60,6 @@ impl Guest {
         }
     }
 
-    /// Creates a VMDK disk of `extents` in their order. QEMU reads an extent line twice if a blank
-    /// line precedes it.
-    pub(crate) fn vmdk_disk(&self, serial: &str, extents: &[&[u8]]) -> Disk {
-        let path = self.path(serial);
-        let mut descriptor = "# Disk DescriptorFile\nversion=1\nCID=12345678\nparentCID=ffffffff\n\
-            createType=\"twoGbMaxExtentFlat\"\n# Extents\n"
-            .to_owned();
-        for (index, extent) in extents.iter().enumerate() {
-            let name = format!("{serial}-{index}");
-            fs::write(self.path(&name), extent).unwrap();
-            descriptor += &format!("RW {} FLAT \"{name}\" 0\n", extent.len() / 512);
-        }
-        fs::write(&path, descriptor).unwrap();
-        let access = DiskAccess::ReadOnly;
-        Disk {
-            path,
-            format: DiskFormat::Vmdk,
-            access,
-            serial: serial.to_owned(),
-        }
-    }
-
     fn make_root(&self) {
         let root = self.path("root");
         for mount_point in ["proc", "sys", "dev"] {

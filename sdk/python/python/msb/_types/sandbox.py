@@ -113,7 +113,7 @@ class SandboxOptions(GuestSettings, total=False):
     boot_timeout: Duration
     """Time that the guest may take to answer; 120 s by default."""
     verify: Literal["changed", "always"]
-    """When the image is read and compared with its digests before the boot."""
+    """When the trees of the image, the kernel and the boot disk are checked before the boot."""
     wait_for_attach: bool
     """True if the main command waits until a client has attached to it."""
     window: TerminalSize
