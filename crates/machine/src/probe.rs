@@ -70,11 +70,8 @@ pub fn probe(
         ("supervisor", confinement::supervisor_jail(&files)),
         ("machine", of_machine),
         ("waiting", Jail::new(Calls::Supervisor).with_signals()),
+        ("disk", confinement::disk_jail(&files.generations())),
     ];
-    if launch_spec.machine.served_disks() > 0 {
-        let jail = confinement::disk_jail(&files.generations());
-        jails.push(("disk", jail));
-    }
     if let Some(settings) = &launch_spec.network {
         // The ports are left out: those of a running sandbox are in use. The jail does not depend on the rest.
         let settings = Settings {
@@ -202,15 +199,11 @@ fn forbidden(
     } else {
         targets.push(Target::Read(launch_spec.machine.kernel.clone()));
     }
-    // The VMM does not open a disk that it is served.
-    let is_served = launch_spec.machine.served_disks() > 0;
-    if jail == "disk" {
-        targets.push(Target::Create(files.written().join(&name)));
-    } else if is_served {
-        targets.push(Target::Create(files.generations().join(&name)));
-    } else if jail != "machine" {
-        targets.push(Target::Write(files.upper()));
-    }
+    // The VMM does not open the disk that it is served.
+    targets.push(Target::Create(match jail {
+        "disk" => files.written().join(&name),
+        _ => files.generations().join(&name),
+    }));
     targets.push(match jail {
         "network" => Target::Thread,
         _ => Target::ConnectTcp,
@@ -245,9 +238,6 @@ fn needed(
                 Target::Read(launch_spec.machine.kernel.clone()),
                 Target::Write(files.console_log()),
             ]);
-            if launch_spec.machine.served_disks() == 0 {
-                targets.push(Target::Write(files.upper()));
-            }
             targets.extend(read_only(launch_spec)?.into_iter().map(Target::Read));
         }
         "supervisor" => targets.extend([

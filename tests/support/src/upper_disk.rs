@@ -1,8 +1,8 @@
-//! Writable disks with snapshots, as raw files that other programs read.
+//! Writable disks of sandboxes, as raw files that other programs read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use generations::{FileStorage, Pool, Snapshot, State};
 use serde_json::Value;
@@ -10,17 +10,21 @@ use serde_json::Value;
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Returns true if the directory `generations` of a sandbox exists and has a disk. A process that was killed
-/// may have made the directory and no disk in it.
+/// Returns the file that has all blocks of a sandbox's disk at their offsets, which is so until the first cut: a raw disk.
 ///
 /// # Errors
-/// If the directory cannot be read.
-pub fn has_disk(generations: &Path) -> Result<bool> {
-    if !generations.is_dir() {
-        return Ok(false);
+/// If the directory cannot be read, or the disk has more files.
+pub fn only_file(sandbox: &Path) -> Result<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(sandbox.join("generations"))? {
+        found.push(entry?.path());
     }
-    let pool = Pool::new(FileStorage::open(generations)?);
-    Ok(!pool.disks()?.is_empty())
+    found.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "data")
+    });
+    ensure!(found.len() == 1, "the disk has the files {found:?}");
+    found.pop().context("the disk has no file")
 }
 
 /// Writes the disk in the directory `generations` of a stopped sandbox as a sparse raw file.
