@@ -73,16 +73,17 @@ pub fn newest_sealed_bytes(generations: &Path) -> Result<u64> {
 fn write_raw(disk: &Snapshot<FileStorage>, raw: &Path) -> Result<()> {
     let file = fs::File::create(raw)?;
     file.set_len(disk.size_bytes())?;
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut offset_bytes = 0;
-    while offset_bytes < disk.size_bytes() {
-        let left_bytes = disk.size_bytes() - offset_bytes;
-        piece.truncate(usize::try_from(left_bytes)?.min(PIECE_BYTES));
-        disk.read(&mut piece, offset_bytes)?;
-        if piece.iter().any(|byte| *byte != 0) {
+    let mut piece = Vec::new();
+    for range in disk.written() {
+        let (mut offset_bytes, length_bytes) = range?;
+        let end_bytes = offset_bytes + length_bytes;
+        while offset_bytes < end_bytes {
+            let left_bytes = usize::try_from(end_bytes - offset_bytes)?;
+            piece.resize(left_bytes.min(PIECE_BYTES), 0);
+            disk.read(&mut piece, offset_bytes)?;
             std::os::unix::fs::FileExt::write_all_at(file.file(), &piece, offset_bytes)?;
+            offset_bytes += u64::try_from(piece.len())?;
         }
-        offset_bytes += u64::try_from(piece.len())?;
     }
     Ok(())
 }
