@@ -241,8 +241,8 @@ impl<S: Storage> fstree::ReadAt for Disk<S> {
     }
 }
 
-/// Opens the head that a disk's record names, as it was when it was last flushed. Without older generations it holds all
-/// blocks.
+/// Opens the head that a disk's record names, as it was when it was last flushed. Without older generations it
+/// holds all blocks.
 fn open_head<S: Storage>(
     storage: &S,
     id: GenerationId,
@@ -274,8 +274,8 @@ fn open_head<S: Storage>(
     Ok(head)
 }
 
-/// Makes an empty head, in the place of leftovers; `None` if the map has no number left. Without older generations it holds
-/// all blocks.
+/// Makes an empty head, in the place of leftovers; `None` if the map has no number left. Without older
+/// generations it holds all blocks.
 pub(crate) fn create_head<S: Storage>(
     storage: &S,
     id: GenerationId,

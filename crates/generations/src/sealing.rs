@@ -27,6 +27,11 @@ impl<S: Storage> Disk<S> {
         Ok(flushed?)
     }
 
+    /// Returns true if the next flush only syncs the open data file of the only generation, and opens no other file.
+    pub fn flushes_one_file(&self) -> bool {
+        self.is_only_head() && !self.is_unpublished && !self.has_unsynced_names
+    }
+
     /// Gives a new disk its record without a sync, and closes it. After a power cut it may be absent or damaged until
     /// a flush of it has succeeded.
     ///

@@ -8,8 +8,8 @@ use tree_archive::{Segment, segments};
 /// Bytes that are copied at once.
 const PIECE_BYTES: u64 = 1 << 20;
 
-/// Copies a disk without writers into an empty file. The copy shares the disk's blocks if the filesystem can do that, and
-/// otherwise has those that are not holes.
+/// Copies a disk without writers into an empty file. The copy shares the disk's blocks if the filesystem can do
+/// that, and otherwise has those that are not holes.
 pub(crate) fn clone_or_copy(disk: &File, copy: &File) -> io::Result<()> {
     // Most filesystems cannot clone; an error that matters comes back from the copy.
     if ioctl_ficlone(copy, disk).is_ok() {

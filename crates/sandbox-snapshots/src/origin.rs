@@ -40,8 +40,8 @@ pub(super) enum Stopped {
 }
 
 impl SandboxSnapshots {
-    /// Returns the disk as it is in a snapshot, or as it is now if none is named. The guest of a running sandbox is asked
-    /// to freeze its filesystem, if `can_freeze`.
+    /// Returns the disk as it is in a snapshot, or as it is now if none is named. The guest of a running sandbox is
+    /// asked to freeze its filesystem, if `can_freeze`.
     ///
     /// # Errors
     /// If there is no such snapshot, or the disk cannot be cut.

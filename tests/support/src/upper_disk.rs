@@ -10,7 +10,8 @@ use serde_json::Value;
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Returns the file that has all blocks of a sandbox's disk at their offsets, which is so until the first cut: a raw disk.
+/// Returns the file that has all blocks of a sandbox's disk at their offsets, a raw disk. Until the first cut there
+/// is one.
 ///
 /// # Errors
 /// If the directory cannot be read, or the disk has more files.

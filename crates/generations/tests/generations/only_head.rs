@@ -138,6 +138,7 @@ fn the_first_flush_of_a_new_disk_is_three_syncs_and_keeps_the_disk() {
     disk.flush().unwrap();
     // Data, record, and the names.
     assert_eq!(storage.syncs() - before, 3);
+    assert!(disk.flushes_one_file());
     let id = disk.id();
     for torn in 0..20 {
         let after = storage.after_power_cut(&mut Random::new(torn));

@@ -19,8 +19,8 @@ const UPPER: [u8; 16] = *b"msb's upper disk";
 /// Files, by their filesystem and their number there.
 pub type SeenFiles = HashSet<(u64, u64)>;
 
-/// The upper disk of a sandbox: a pool of generations in the sandbox's directory. Until its first cut it is one file, as a
-/// raw disk would be.
+/// The upper disk of a sandbox: a pool of generations in the sandbox's directory. Until its first cut it is one
+/// file, as a raw disk would be.
 #[derive(Debug)]
 pub struct UpperPool {
     /// The pool.
@@ -51,9 +51,9 @@ impl UpperPool {
         Self::find(files)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// Opens the pool of a stopped sandbox. A raw disk, such as one that was imported, becomes its first generation,
-    /// without a copy. If both exist, the process that made the pool of the raw disk ended before it had removed the old
-    /// name, which is removed then.
+    /// Opens the pool of a stopped sandbox. A raw disk, such as one that was imported, becomes its first
+    /// generation, without a copy. If both exist, the process that made the pool of the raw disk ended before it
+    /// had removed the old name, which is removed then.
     ///
     /// # Errors
     /// If the pool cannot be written. The sandbox has its raw disk or its pool then.
@@ -68,8 +68,8 @@ impl UpperPool {
         Ok(pool)
     }
 
-    /// Makes the upper disk of a new sandbox, which `write` fills. The names in the sandbox's directory become durable with
-    /// its description.
+    /// Makes the upper disk of a new sandbox, which `write` fills. The names in the sandbox's directory become
+    /// durable with its description.
     pub(crate) fn create<E: From<AdoptError>>(
         files: &SandboxPaths,
         size_bytes: u64,
