@@ -88,7 +88,9 @@ mod tests {
         let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
         let id = pool.new_disk_id().expect("random bytes");
         pool.create_disk(id, SIZE_BYTES).expect("made");
-        let shared = SharedDisk::new(pool.open_disk(id).expect("opened"));
+        let mut opened = pool.open_disk(id).expect("opened");
+        opened.cut().expect("cut");
+        let shared = SharedDisk::new(opened);
         let (orders, work) = disk_orders();
         let mut disk = CalledDisk::new(shared.clone(), orders);
         let worker = std::thread::spawn(move || work.carry_out(&shared));
