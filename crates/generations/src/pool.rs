@@ -237,7 +237,7 @@ impl<S: Storage + Sync> Pool<S> {
         })
     }
 
-    fn lock(&self, disk: DiskId, access: Access) -> Result<S::Lock, OpenError> {
+    pub(crate) fn lock(&self, disk: DiskId, access: Access) -> Result<S::Lock, OpenError> {
         let name = names::lock(disk);
         let lock = self.storage.lock(&name, access);
         let lock = lock.map_err(StorageError::of("lock", &name))?;

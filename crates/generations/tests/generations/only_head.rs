@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use generations::{Disk, DiskId, FileStorage, Pool, Storage as _};
+use generations::{Disk, DiskId, FileStorage, Pool, State, Storage as _};
 use proptest::prelude::*;
 
 use crate::simulated::{Failure, Random, Simulated};
@@ -179,6 +179,69 @@ fn a_new_disk_that_was_closed_without_a_sync_is_found() {
     assert_eq!(read(&pool, id)[..BLOCK], [7; BLOCK]);
     let error = pool.begin_disk(id, 4096).unwrap_err().to_string();
     assert_eq!(error, format!("cannot create {id}.disk"));
+}
+
+/// Makes a disk with one content, and a state that nothing lists with another.
+fn rewritten(storage: &Simulated) -> (Pool<Simulated>, DiskId, State) {
+    let (pool, mut disk) = begun(storage);
+    disk.write(&[1; BLOCKS * BLOCK], 0).unwrap();
+    disk.cut().unwrap();
+    disk.flush().unwrap();
+    let written = pool.new_disk_id().unwrap();
+    let mut other = pool.begin_disk(written, bytes(BLOCKS * BLOCK)).unwrap();
+    other.write(&[2; BLOCK], 0).unwrap();
+    let state = other.cut().unwrap();
+    other.flush().unwrap();
+    drop(other);
+    pool.remove_disk(written).unwrap();
+    (pool, disk.id(), state)
+}
+
+#[test]
+fn a_disk_that_begins_again_with_a_generation_is_as_a_new_one() {
+    let storage = Simulated::default();
+    let (pool, id, state) = rewritten(&storage);
+    pool.roll_back_unshared(id, &state).unwrap();
+    pool.remove_unlisted(&[]).unwrap();
+    let mut disk = pool.open_disk(id).unwrap();
+    assert_eq!(
+        (disk.generation_count(), disk.head_id()),
+        (1, state.generations[0])
+    );
+    disk.flush().unwrap();
+    disk.write(&[3; BLOCK], 5 * 4096).unwrap();
+    let before = storage.syncs();
+    disk.flush().unwrap();
+    assert_eq!(storage.syncs() - before, 1);
+    drop(disk);
+    let content = read(&pool, id);
+    assert_eq!(content[..BLOCK], [2; BLOCK]);
+    assert_eq!(content[5 * BLOCK..6 * BLOCK], [3; BLOCK]);
+    assert_eq!(content[BLOCK..5 * BLOCK], [0; 4 * BLOCK]);
+    let again = pool.open_disk(id).unwrap().cut().unwrap();
+    assert_eq!(again, state);
+}
+
+#[test]
+fn a_disk_that_begins_again_has_either_content_after_a_power_cut() {
+    for call in 0..12 {
+        for torn in 0..8 {
+            let storage = Simulated::default();
+            let (pool, id, state) = rewritten(&storage);
+            storage.fail_from(storage.calls() + call, Failure::PowerOff);
+            let is_set = pool.roll_back_unshared(id, &state).is_ok();
+            let after = storage.after_power_cut(&mut Random::new(torn));
+            let pool = Pool::new(after);
+            let is_new = read(&pool, id)[..BLOCK] == [2; BLOCK];
+            assert!(is_new || !is_set && read(&pool, id) == [1; BLOCKS * BLOCK]);
+            let mut disk = pool.open_disk(id).unwrap();
+            disk.write(&[4; BLOCK], 0).unwrap();
+            disk.flush().unwrap();
+            pool.remove_unlisted(&[]).unwrap();
+            drop(disk);
+            assert_eq!(read(&pool, id)[..BLOCK], [4; BLOCK]);
+        }
+    }
 }
 
 #[test]

@@ -187,6 +187,15 @@ impl UpperPool {
         self.pool.roll_back(disk_id(), state)
     }
 
+    /// Sets the disk of a stopped sandbox to a state that nothing else has. If that is one generation with all
+    /// blocks, the disk is as that of a new sandbox.
+    ///
+    /// # Errors
+    /// If the record of the disk cannot be read or written.
+    pub fn begin_again(&self, state: &State) -> Result<(), CreateError> {
+        self.pool.roll_back_unshared(disk_id(), state)
+    }
+
     /// Returns the size of the disk, in bytes.
     ///
     /// # Errors
