@@ -1,5 +1,9 @@
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{self, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
 
 use crate::msb::Msb;
 
@@ -37,6 +41,20 @@ impl Drop for Sandbox {
         remove(&self.msb, &self.name);
         there(|sandboxes| sandboxes.retain(|(_, name)| *name != self.name));
     }
+}
+
+/// Returns the file that has all blocks of a sandbox's disk, which is so until its first cut.
+pub(crate) fn disk_file(sandbox: &Path) -> Result<PathBuf> {
+    for file in fs::read_dir(sandbox.join("generations"))? {
+        let path = file?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "data")
+        {
+            return Ok(path);
+        }
+    }
+    None.with_context(|| format!("no disk in {}", sandbox.display()))
 }
 
 /// Removes every sandbox of this process that still exists, in any state.

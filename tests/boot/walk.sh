@@ -263,13 +263,11 @@ boots "$msb" start walk-2
 same kept "$msb" exec walk-2 cat /srv/kept
 
 step 'snapshots'
-refuses 'is running, and its disk is not prepared' "$msb" snapshot create walk-2
-gives 0 "$msb" stop walk-2
 refuses 'has no snapshots' "$msb" rollback walk-2
 same walk-2@clean "$msb" snapshot create -m 'before it is tried' walk-2@clean
 refuses 'has a snapshot clean' "$msb" snapshot create walk-2@clean
-same kept "$msb" fs cat walk-2 /srv/kept
-boots "$msb" start walk-2
+same frozen "$msb" snapshot inspect -f '{{.consistency}}' walk-2@clean
+same kept "$msb" fs cat walk-2@clean /srv/kept
 gives 0 "$msb" exec walk-2 sh -c 'mv /srv/kept /srv/tried'
 gives 0 "$msb" stop walk-2
 same kept "$msb" fs cat walk-2 /srv/tried

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::{Arguments, MIB, SIZES, Size};
-use crate::allocation::allocated_file_bytes;
+use crate::allocation::allocated_bytes;
 use crate::msb::{Msb, text};
 use crate::report::{Cache, Cell, Conditions, Durability, Plot, Row, Table, Target, Unit};
 use crate::sandbox::Sandbox;
@@ -37,7 +37,7 @@ pub(super) fn measure(
     sleep(Duration::from_secs(60 * arguments.idle_minutes));
     let (mut rows, mut targets) = (Vec::new(), Vec::new());
     for idle in &watched {
-        let after_bytes = allocated_file_bytes(&idle.upper)?;
+        let after_bytes = allocated_bytes(&idle.upper)?;
         let cells = [idle.fresh_bytes, after_bytes].map(|bytes| Some(Cell::once(bytes as f64)));
         rows.push(Row::new(idle.size.name, cells.into()));
         let growth_bytes = after_bytes.saturating_sub(idle.fresh_bytes);
@@ -86,9 +86,9 @@ fn start<'a>(
     text(&mut create)?;
     let inspected: Value = serde_json::from_str(&msb.output(["inspect", &sandbox.name])?)?;
     let directory = inspected[0]["directory"].as_str();
-    let upper =
-        PathBuf::from(directory.context("msb inspect prints no directory")?).join("upper.ext4");
-    let fresh_bytes = allocated_file_bytes(&upper)?;
+    let directory = directory.context("msb inspect prints no directory")?;
+    let upper = Path::new(directory).join("generations");
+    let fresh_bytes = allocated_bytes(&upper)?;
     let mut run = msb.command();
     text(run.args(["start", "--vmm", &arguments.vmm, &sandbox.name]))?;
     Ok(Idle {

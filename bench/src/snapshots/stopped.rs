@@ -12,6 +12,7 @@ use crate::allocation::allocated_bytes;
 use crate::measure::{self, Cost};
 use crate::msb::Msb;
 use crate::report::{Cell, Plot, Row, Table, Target, Unit};
+use crate::sandbox::disk_file;
 
 /// The most bytes that a fork takes before it is written to.
 const FORK_BYTES_MAX: f64 = (1 << 20) as f64;
@@ -30,7 +31,7 @@ impl<'a> Stopped<'a> {
     pub(super) fn make(msb: &'a Msb, home: &'a Path, work: &'a Path, mib: u32) -> Result<Self> {
         let directory = make_sandbox(msb, home, work, mib)?;
         let raw = work.join("raw.ext4");
-        let copied = copy(&directory.join("upper.ext4"), &raw).status()?;
+        let copied = copy(&disk_file(&directory)?, &raw).status()?;
         ensure!(copied.success(), "cp ended with {copied}");
         msb.output(["snapshot", "create", FIRST])?;
         Ok(Self {

@@ -30,7 +30,7 @@ pub(super) fn measure(arguments: &Arguments, msb: &Msb, shape: Shape) -> Result<
     let work = tempfile::tempdir_in(&arguments.work)?;
     let work = work.path().canonicalize()?;
     shape.write(&work.join("tree"))?;
-    let guest = Guest::start((arguments, msb), "commands", &work, &["--snapshots"])?;
+    let guest = Guest::start((arguments, msb), "commands", &work, &[])?;
     let mut times = Times::default();
     for round in 0..=arguments.rounds {
         let mut of_round = Times::default();

@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result};
 use ext4_writer::Options;
 use fstree::{Device, FileKind, Inode, InodeId, Metadata, Name, Timestamp, Tree};
 
-/// The name of a sandbox's disk in its directory.
-const DISK: &str = "upper.ext4";
+use crate::sandbox::disk_file;
+
 /// Offset of `s_uuid` in an ext4 filesystem: the superblock is at byte 1024 (fs/ext4/ext4.h).
 const UUID_OFFSET_BYTES: u64 = 1024 + 0x68;
 /// The device number of a file that overlayfs takes for a removal.
@@ -20,7 +20,7 @@ const WHITEOUT: Device = Device { major: 0, minor: 0 };
 /// Writes the disk of a stopped sandbox anew: the only staged directory has the files below `changed`, and none
 /// with the names `removed`.
 pub(super) fn write(sandbox: &Path, changed: &Path, removed: &[impl AsRef<Path>]) -> Result<()> {
-    let path = sandbox.join(DISK);
+    let path = disk_file(sandbox)?;
     let old = File::open(&path)?;
     let mut uuid = [0; 16];
     old.read_exact_at(&mut uuid, UUID_OFFSET_BYTES)?;

@@ -103,28 +103,6 @@ impl Hint {
         )
     }
 
-    /// Returns the remedies of a running sandbox whose disk is not prepared for snapshots.
-    pub fn prepare_for_snapshots(name: &str) -> Self {
-        let words = |option| {
-            format!(
-                "create the sandbox with {option}, which prepares its disk; or stop it with stop(), take the \
-                 snapshot, and start it again with start(): later ones are taken while it runs"
-            )
-        };
-        Self::worded(
-            format!(
-                "stop it with msb stop {name}, take the snapshot, and start it again; later ones are taken \
-                 while it runs. msb create --snapshots and msb run --snapshots prepare the disk from the \
-                 start"
-            ),
-            [
-                &words("snapshots()"),
-                &words("snapshots=True"),
-                &words("snapshots: true"),
-            ],
-        )
-    }
-
     /// Returns the remedy of a snapshot that does not exist.
     pub fn list_snapshots(sandbox: &str) -> Self {
         Self::worded(
@@ -218,7 +196,6 @@ mod tests {
             Hint::stop_or_remove("web"),
             Hint::unpause("web"),
             Hint::run_command("web"),
-            Hint::prepare_for_snapshots("web"),
             Hint::list_snapshots("web"),
             Hint::take_snapshot("web"),
             Hint::remove_snapshots(),

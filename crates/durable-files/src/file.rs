@@ -71,15 +71,3 @@ pub fn temporary_file(directory: &Path, prefix: &str) -> io::Result<NamedTempFil
     owner::give(file.as_file(), file.path())?;
     Ok(file)
 }
-
-/// Makes a file without a name on the filesystem of `directory`, and opens it for reading and
-/// writing. It goes when it is closed, also by a crash.
-///
-/// # Errors
-/// Fails as [`tempfile::tempfile_in`] does.
-pub fn unnamed_file(directory: &Path) -> io::Result<std::fs::File> {
-    tempfile::tempfile_in(directory).map_err(|error| {
-        let message = format!("cannot create a file in {}: {error}", directory.display());
-        io::Error::new(error.kind(), message)
-    })
-}

@@ -31,7 +31,7 @@ pub use allocation::allocated_bytes;
 pub use clock::{now_ns, now_s};
 pub use directory::{create_directory, directory_of, ensure_directory, temporary_directory};
 pub use each_at_once::each_at_once;
-pub use file::{create, create_new, open_or_create, temporary_file, unnamed_file};
+pub use file::{create, create_new, open_or_create, temporary_file};
 pub use file_state::{CLOCK_TICK, FileState, time_to_rest};
 pub use publish::{
     UNFINISHED, holds, publish, publish_bytes, publish_in_order, publish_once, rename_all,

@@ -32,6 +32,8 @@ pub struct Disk<S: Storage> {
     pub(crate) unused: Vec<(Data<S::File>, BlockSet)>,
     /// True if the record in the pool is older than `record`.
     pub(crate) is_unpublished: bool,
+    /// True if the pool has no record of the disk yet.
+    pub(crate) is_new: bool,
     /// True if the names of the pool's files may not be durable: a process that was killed may have
     /// renamed files that are read now.
     pub(crate) has_unsynced_names: bool,
@@ -41,7 +43,26 @@ pub struct Disk<S: Storage> {
 impl<S: Storage> Disk<S> {
     /// Opens a disk whose lock was taken.
     pub(crate) fn open(storage: Arc<S>, disk: DiskId, lock: S::Lock) -> Result<Self, OpenError> {
-        let mut record = read_record(storage.as_ref(), disk)?;
+        let record = read_record(storage.as_ref(), disk)?;
+        Self::of_record(storage, record, lock)
+    }
+
+    /// Opens a disk of which the pool has no record yet, and whose lock was taken.
+    pub(crate) fn begin(
+        storage: Arc<S>,
+        record: DiskRecord,
+        lock: S::Lock,
+    ) -> Result<Self, OpenError> {
+        let mut disk = Self::of_record(storage, record, lock)?;
+        disk.is_new = true;
+        Ok(disk)
+    }
+
+    fn of_record(
+        storage: Arc<S>,
+        mut record: DiskRecord,
+        lock: S::Lock,
+    ) -> Result<Self, OpenError> {
         let mut view = load(storage.as_ref(), &record.state)?;
         let count = record.state.generations.len() + 1;
         if count > GENERATIONS_MAX {
@@ -67,6 +88,7 @@ impl<S: Storage> Disk<S> {
             sealing: None,
             unused: Vec::new(),
             is_unpublished,
+            is_new: false,
             has_unsynced_names: true,
             has_failed: false,
         })
@@ -80,6 +102,11 @@ impl<S: Storage> Disk<S> {
     /// Returns the size of the disk, in bytes.
     pub fn size_bytes(&self) -> u64 {
         self.view.size_bytes
+    }
+
+    /// Returns the identifier of the generation that takes the writes.
+    pub fn head_id(&self) -> GenerationId {
+        self.head.data.id
     }
 
     /// Returns the number of generations, the head included.
@@ -123,12 +150,21 @@ impl<S: Storage> Disk<S> {
                 wanted_bytes: size_bytes,
             });
         }
+        if self.is_only_head() {
+            let cut_off = self.cut_off_excess();
+            self.has_failed |= cut_off.as_ref().is_err_and(StorageError::is_of_a_sync);
+            cut_off?;
+        }
         let mut data = self.head.data.clone();
         extend(&mut data, size_bytes)?;
         self.head.data = data.clone();
         self.view.set_file(self.head.slot, data);
         self.view.map.grow(blocks_of(size_bytes));
         self.view.size_bytes = size_bytes;
+        if self.is_only_head() {
+            self.head
+                .hold_all(&mut self.view.map, blocks_of(size_bytes));
+        }
         // The rest of the last block may have bytes of a growth that a power cut undid.
         let block_end = old_size_bytes.next_multiple_of(BLOCK_BYTES).min(size_bytes);
         if let Err(error) = self.zero(old_size_bytes, block_end - old_size_bytes) {
@@ -137,6 +173,26 @@ impl<S: Storage> Disk<S> {
         }
         self.record.state.size_bytes = size_bytes;
         self.is_unpublished = true;
+        Ok(())
+    }
+
+    /// Returns true if the head is the only generation. It then holds all blocks: a hole of its data file reads as
+    /// zeros, and its log stays empty.
+    pub(crate) fn is_only_head(&self) -> bool {
+        self.record.state.generations.is_empty()
+    }
+
+    /// Cuts off what the only head's data file has beyond the disk: bytes of a growth that was not flushed. That is
+    /// durable before the record says that the disk has more blocks.
+    fn cut_off_excess(&mut self) -> Result<(), StorageError> {
+        let end_bytes = Run::new(0, blocks_of(self.size_bytes())).length_bytes();
+        let data = &mut self.head.data;
+        if data.next_data(end_bytes)? < data.end_bytes {
+            let sized = data.file.set_size(end_bytes);
+            sized.map_err(|error| data.error("shorten", error))?;
+            data.end_bytes = end_bytes;
+            data.sync()?;
+        }
         Ok(())
     }
 
@@ -185,7 +241,8 @@ impl<S: Storage> fstree::ReadAt for Disk<S> {
     }
 }
 
-/// Opens the head that a disk's record names, as it was when it was last flushed.
+/// Opens the head that a disk's record names, as it was when it was last flushed. Without older generations it
+/// holds all blocks.
 fn open_head<S: Storage>(
     storage: &S,
     id: GenerationId,
@@ -193,15 +250,20 @@ fn open_head<S: Storage>(
 ) -> Result<Head<S::File>, OpenError> {
     // A cut may have sealed the head and ended before the record said so.
     remove(storage, &names::blocks(id))?;
-    let data = open_data(storage, id, Access::Write)?;
+    let mut data = open_data(storage, id, Access::Write)?;
     let name = names::log(id);
     let log = storage.open(&name, Access::Write);
     let log = log.map_err(StorageError::of("open", &name))?;
+    if view.files.is_empty() {
+        extend(&mut data, view.size_bytes)?;
+        let mut head = Head::only(data, log, view);
+        head.restore(0, &[]);
+        return Ok(head);
+    }
     let mut changes = Vec::new();
     let (slot, scan) = replay(view, data.clone(), &log, |kind, run| {
         changes.push((kind, run));
     })?;
-    let mut data = data;
     extend(&mut data, view.size_bytes)?;
     view.set_file(slot, data.clone());
     let mut head = Head::new(data, slot, log);
@@ -212,7 +274,8 @@ fn open_head<S: Storage>(
     Ok(head)
 }
 
-/// Makes an empty head, in the place of leftovers; `None` if the map has no number left.
+/// Makes an empty head, in the place of leftovers; `None` if the map has no number left. Without older
+/// generations it holds all blocks.
 pub(crate) fn create_head<S: Storage>(
     storage: &S,
     id: GenerationId,
@@ -227,6 +290,9 @@ pub(crate) fn create_head<S: Storage>(
     };
     extend(&mut data, view.size_bytes)?;
     let log = create_anew(storage, &names::log(id))?;
+    if view.files.is_empty() {
+        return Ok(Some(Head::only(data, log, view)));
+    }
     let slot = view.push(data.clone());
     Ok(slot.map(|slot| Head::new(data, slot, log)))
 }

@@ -1,6 +1,6 @@
 use std::io::IoSlice;
 
-use crate::block::Run;
+use crate::block::{Run, blocks_of};
 use crate::block_list::BlockList;
 use crate::block_set::BlockSet;
 use crate::error::{SYNC, StorageError};
@@ -9,7 +9,7 @@ use crate::map::{BlockMap, Slot, ZEROS};
 use crate::names;
 use crate::sealed;
 use crate::storage::{Storage, StorageFile};
-use crate::view::Data;
+use crate::view::{Data, View};
 
 /// Log size below which it is never rewritten, in records of 1 KiB.
 const LOG_RECORDS_MIN: u64 = 512;
@@ -103,6 +103,15 @@ impl<F: StorageFile> Head<F> {
         }
     }
 
+    /// Returns the only generation of a disk as its head, which holds all blocks.
+    pub(crate) fn only(data: Data<F>, log: F, view: &mut View<F>) -> Self {
+        let slot = view.push_only(data.clone());
+        let mut head = Self::new(data, slot, log);
+        head.content
+            .add_data(Run::new(0, blocks_of(view.size_bytes)));
+        head
+    }
+
     /// Takes over the blocks that the log's first `records` records list. A process that was killed
     /// may have left data and records that are read now and are not durable yet. If a sync failed,
     /// Linux may never write a record that it still shows: the first flush writes the log anew.
@@ -117,6 +126,14 @@ impl<F: StorageFile> Head<F> {
                 Kind::Zeros => self.content.add_zeros(*run, true),
             }
         }
+    }
+
+    /// Takes all blocks of a disk that has no other generation. They are no entries of the log, because the record says
+    /// that the head is the only one.
+    pub(crate) fn hold_all(&mut self, map: &mut BlockMap, blocks: u64) {
+        let all = Run::new(0, blocks);
+        map.assign(all, self.slot);
+        self.content.add_data(all);
     }
 
     /// Ends the head.
@@ -155,6 +172,28 @@ impl<F: StorageFile> Head<F> {
         self.data.write_vectored(buffers, offset_bytes)
     }
 
+    /// Makes blocks holes of the data file, if the storage can do so. The next flush makes that durable.
+    pub(crate) fn punch(&mut self, blocks: Run) -> Result<(), StorageError> {
+        self.has_unsynced_data = true;
+        let punched = self
+            .data
+            .file
+            .punch(blocks.offset_bytes(), blocks.length_bytes());
+        punched.map_err(|error| self.data.error("punch", error))
+    }
+
+    /// Returns the data file with its name; `None` if it is durable.
+    pub(crate) fn unsynced_data(&self) -> Option<(String, &F)> {
+        self.has_unsynced_data
+            .then(|| (names::data(self.data.id), &*self.data.file))
+    }
+
+    /// Notes that the data file was synced after the last change of it.
+    pub(crate) fn note_sync_of_data(&mut self) {
+        self.has_unsynced_data = false;
+        self.has_durable_size = true;
+    }
+
     /// Records that the data file has blocks, of which some may be new to it.
     pub(crate) fn record_write(&mut self, map: &mut BlockMap, blocks: Run) {
         self.has_unsynced_data = true;
@@ -181,8 +220,7 @@ impl<F: StorageFile> Head<F> {
     {
         if self.has_unsynced_data {
             self.data.sync()?;
-            self.has_unsynced_data = false;
-            self.has_durable_size = true;
+            self.note_sync_of_data();
         }
         if self.has_unsure_log {
             self.rewrite_log(storage)?;

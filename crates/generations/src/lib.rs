@@ -41,6 +41,9 @@
 //! list is sealed with a checksum; [`Pool::verify`] also compares the content with its digest.
 //! `docs/formats/generations.md` describes the files and the order in which they are written.
 //!
+//! Until its first cut a disk has one generation, its head, which holds all blocks: its file is a raw disk, and a flush
+//! is one sync of it.
+//!
 //! A disk can also begin with a [`Base`]: a part of a disk image, or blocks of files, which lie elsewhere and
 //! are only read.
 //!

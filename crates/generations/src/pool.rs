@@ -6,7 +6,7 @@ use crate::error::{CreateError, OpenError, StorageError};
 use crate::id::draw;
 use crate::names;
 use crate::names::Role;
-use crate::open::{load, open_data, read_record};
+use crate::open::{load, open_data, read_record, replay};
 use crate::sealed::{remove, replace, sync_names, write};
 use crate::snapshot::Snapshot;
 use crate::state::{DiskRecord, State, check_size};
@@ -60,6 +60,25 @@ impl<S: Storage + Sync> Pool<S> {
             generations,
         };
         self.fork(&state, &[disk])
+    }
+
+    /// Makes a disk of zeros and opens it. Others find it after its first flush or [`Disk::close_unsynced`]; a power cut
+    /// before that flush has succeeded leaves no disk, or a damaged one. No removal of unlisted generations may run
+    /// until then.
+    ///
+    /// # Errors
+    /// If the disk exists, the size is no multiple of 512 bytes or too large, or a file cannot be made.
+    pub fn begin_disk(&self, disk: DiskId, size_bytes: u64) -> Result<Disk<S>, CreateError> {
+        check_size(size_bytes)?;
+        let lock = self.lock(disk, Access::Write)?;
+        check_absent(self.storage.as_ref(), &names::disk(disk))?;
+        let generations = Vec::new();
+        let state = State {
+            size_bytes,
+            generations,
+        };
+        let record = self.record_of(disk, state)?;
+        Ok(Disk::begin(Arc::clone(&self.storage), record, lock)?)
     }
 
     /// Creates disks that begin with the content of a state, and makes them durable. They share the
@@ -123,10 +142,14 @@ impl<S: Storage + Sync> Pool<S> {
         let mut view = load(storage, &record.state)?;
         if let Some(head) = record.head {
             let data = open_data(storage, head, Access::Read)?;
-            let name = names::log(head);
-            let log = storage.open(&name, Access::Read);
-            let log = log.map_err(StorageError::of("open", &name))?;
-            crate::open::replay(&mut view, data, &log, |_, _| {})?;
+            if view.files.is_empty() {
+                view.push_only(data);
+            } else {
+                let name = names::log(head);
+                let log = storage.open(&name, Access::Read);
+                let log = log.map_err(StorageError::of("open", &name))?;
+                replay(&mut view, data, &log, |_, _| {})?;
+            }
         }
         Ok(Snapshot::new(view, Some(lock)))
     }
@@ -214,7 +237,7 @@ impl<S: Storage + Sync> Pool<S> {
         })
     }
 
-    fn lock(&self, disk: DiskId, access: Access) -> Result<S::Lock, OpenError> {
+    pub(crate) fn lock(&self, disk: DiskId, access: Access) -> Result<S::Lock, OpenError> {
         let name = names::lock(disk);
         let lock = self.storage.lock(&name, access);
         let lock = lock.map_err(StorageError::of("lock", &name))?;

@@ -1,14 +1,53 @@
-//! A disk that is set to another state while it is open.
+//! A disk that is set to another state while it is open, or to one that nothing else has.
 
-use crate::GenerationId;
+use crate::block::whole;
+use crate::block_list::BlockList;
 use crate::disk::{Disk, create_head};
-use crate::error::{OpenError, RollBackError, StorageError};
+use crate::error::{CreateError, OpenError, RollBackError, StorageError};
 use crate::id::draw;
 use crate::names;
-use crate::open::load_beside;
-use crate::sealed::{replace, sync_names};
+use crate::open::{load_beside, read_record};
+use crate::pool::Pool;
+use crate::sealed::{create_anew, replace, sync_names};
 use crate::state::{DiskRecord, State, check_size};
-use crate::storage::Storage;
+use crate::storage::{Access, Storage};
+use crate::{DiskId, GenerationId};
+
+impl<S: Storage + Sync> Pool<S> {
+    /// Sets a disk that no process has open to a state that nothing else has or gets, in any pool. What it changed since
+    /// its last cut is lost. If the state is one generation that holds all blocks, that becomes the head, and the disk is
+    /// as one that was never cut.
+    ///
+    /// # Errors
+    /// If the disk is open, its record or the list of the generation is missing or damaged, or a file cannot be written.
+    /// The disk is unchanged then.
+    pub fn roll_back_unshared(&self, disk: DiskId, state: &State) -> Result<(), CreateError> {
+        let [id] = state.generations[..] else {
+            return self.roll_back(disk, state);
+        };
+        let storage = self.storage.as_ref();
+        let list = BlockList::read(storage, id)?;
+        let is_whole = list.zeros.is_empty() && list.data == whole(state.size_bytes);
+        if list.is_base || !is_whole {
+            return self.roll_back(disk, state);
+        }
+        check_size(state.size_bytes)?;
+        let _lock = self.lock(disk, Access::Write)?;
+        read_record(storage, disk)?;
+        create_anew(storage, &names::log(id))?;
+        let state = State {
+            size_bytes: state.size_bytes,
+            generations: Vec::new(),
+        };
+        let record = DiskRecord {
+            disk,
+            state,
+            head: Some(id),
+            next: self.new_generation_id()?,
+        };
+        Ok(publish(storage, &record)?)
+    }
+}
 
 impl<S: Storage> Disk<S> {
     /// Sets the disk to a state, and makes that durable. What was changed since the last cut is lost: to

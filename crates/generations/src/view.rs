@@ -94,6 +94,14 @@ impl<F: StorageFile> View<F> {
         Some(slot)
     }
 
+    /// Adds the file of a disk's only generation, which has all blocks, and returns its slot.
+    pub(crate) fn push_only(&mut self, data: Data<F>) -> Slot {
+        let slot = self.push(data).expect("the first slot is free");
+        self.map
+            .assign(Run::new(0, blocks_of(self.size_bytes)), slot);
+        slot
+    }
+
     /// Replaces the file of a slot.
     pub(crate) fn set_file(&mut self, slot: Slot, data: Data<F>) {
         let index = usize::from(slot).checked_sub(1);

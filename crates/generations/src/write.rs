@@ -2,7 +2,7 @@ use std::io::IoSlice;
 
 use crate::block::{BLOCK_BYTES, Run, blocks_of, in_memory, length_of};
 use crate::disk::Disk;
-use crate::error::{ReadError, WriteError};
+use crate::error::{ReadError, StorageError, WriteError};
 use crate::map::ZEROS;
 use crate::storage::Storage;
 
@@ -59,7 +59,8 @@ impl<S: Storage> Disk<S> {
         Ok(())
     }
 
-    /// Makes a range read as zeros. Whole blocks cost an entry in the map and no write.
+    /// Makes a range read as zeros. Whole blocks cost an entry in the map and no write; before the first cut they become
+    /// holes of the head's data file, as those of a raw file do.
     ///
     /// # Errors
     /// Fails as [`Disk::write`] does.
@@ -69,19 +70,28 @@ impl<S: Storage> Disk<S> {
         let whole = self.whole_blocks(offset_bytes, end_bytes);
         let first_end = end_bytes.min(whole.offset_bytes());
         self.zero_part(offset_bytes, first_end)?;
-        self.head.record_zeros(&mut self.view.map, whole);
+        if self.is_only_head() {
+            self.punch(whole)?;
+            self.overwrite_rest(whole)?;
+        } else {
+            self.head.record_zeros(&mut self.view.map, whole);
+        }
         let last_start = first_end.max(whole.offset_bytes() + whole.length_bytes());
         self.zero_part(last_start, end_bytes)
     }
 
     /// Tells that a range is not needed any more: its whole blocks read as zeros, other bytes are
-    /// unchanged. The space is given back by [`Disk::reclaim`].
+    /// unchanged. The space is given back by [`Disk::reclaim`], and before the first cut by this call. If the host's
+    /// filesystem then has no holes, the blocks are unchanged, too.
     ///
     /// # Errors
     /// If the range ends beyond the disk, or it cannot be told which blocks are holes of their file.
     pub fn discard(&mut self, offset_bytes: u64, length_bytes: u64) -> Result<(), WriteError> {
         self.check_change(offset_bytes, length_bytes)?;
         let whole = self.whole_blocks(offset_bytes, offset_bytes + length_bytes);
+        if self.is_only_head() {
+            return Ok(self.punch(whole)?);
+        }
         for run in self.written_blocks(whole)? {
             self.head.record_zeros(&mut self.view.map, run);
         }
@@ -107,6 +117,32 @@ impl<S: Storage> Disk<S> {
         let zeros: Vec<_> = runs.filter(|(_, slot)| *slot == ZEROS).collect();
         for (run, _) in zeros {
             self.head.record_write(&mut self.view.map, run);
+        }
+        Ok(())
+    }
+
+    /// Makes blocks of the only head holes of its data file, unless they are.
+    fn punch(&mut self, blocks: Run) -> Result<(), StorageError> {
+        let start_bytes = blocks.offset_bytes();
+        let next_bytes = self.head.data.next_data(start_bytes)?;
+        if blocks.count > 0 && next_bytes < start_bytes + blocks.length_bytes() {
+            self.head.punch(blocks)?;
+        }
+        Ok(())
+    }
+
+    /// Writes zeros to those of the only head's blocks that could not be made holes.
+    fn overwrite_rest(&mut self, blocks: Run) -> Result<(), StorageError> {
+        let start_bytes = blocks.offset_bytes();
+        let end_bytes = start_bytes + blocks.length_bytes();
+        let mut at_bytes = self.head.data.next_data(start_bytes)?.max(start_bytes);
+        while at_bytes < end_bytes {
+            let length_bytes = BLOCK_BYTES.min(end_bytes - at_bytes);
+            let zeros = ZERO_BLOCK
+                .get(..in_memory(length_bytes))
+                .unwrap_or_default();
+            self.head.write(zeros, at_bytes)?;
+            at_bytes += length_bytes;
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! A served disk that the VMM's own threads read and write.
 //!
-//! They may use the files that are open, and open none: a flush can have to make some, so the thread
+//! They may use the files that are open, and open none: a flush can have to make some, and then the thread
 //! that cuts the disk carries it out.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -56,6 +56,11 @@ impl Disk for CalledDisk {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        let mut disk = self.disk.lock()?;
+        if disk.flushes_one_file() {
+            return Ok(disk.flush()?);
+        }
+        drop(disk);
         self.orders.flush().map_err(io::Error::other)
     }
 }
@@ -83,7 +88,9 @@ mod tests {
         let pool = Pool::new(FileStorage::open(directory.path()).expect("made"));
         let id = pool.new_disk_id().expect("random bytes");
         pool.create_disk(id, SIZE_BYTES).expect("made");
-        let shared = SharedDisk::new(pool.open_disk(id).expect("opened"));
+        let mut opened = pool.open_disk(id).expect("opened");
+        opened.cut().expect("cut");
+        let shared = SharedDisk::new(opened);
         let (orders, work) = disk_orders();
         let mut disk = CalledDisk::new(shared.clone(), orders);
         let worker = std::thread::spawn(move || work.carry_out(&shared));
@@ -116,6 +123,13 @@ mod tests {
         let shared = SharedDisk::new(pool.open_disk(id).expect("opened"));
         let (orders, work) = disk_orders();
         drop(work);
-        assert!(CalledDisk::new(shared, orders).flush().is_err());
+        let mut disk = CalledDisk::new(shared.clone(), orders);
+        assert!(disk.flush().is_err());
+        // Once its files exist, a disk that was never cut needs no other thread.
+        shared.lock().expect("whole").flush().expect("flushed");
+        disk.write(b"later", 0).expect("written");
+        disk.flush().expect("one sync");
+        shared.lock().expect("whole").cut().expect("cut");
+        assert!(disk.flush().is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! The disks that the VMM process serves to its VMM.
 //!
-//! A disk of generations is opened before the process gives up its rights. QEMU leaves the requests of its
+//! The disk is opened before the process gives up its rights. QEMU leaves the requests of its
 //! guest to a thread of this process (vhost-user), which maps the guest's memory; libkrun's threads call the
 //! disk. One more thread cuts it, and flushes it for libkrun. All of them are confined to the disk's
 //! directory, and the VMM to none of it.
@@ -76,8 +76,7 @@ pub(crate) fn open(
                 path: disk.path.clone(),
                 source,
             };
-            let pool = UpperPool::find(files).map_err(failed)?;
-            let pool = pool.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+            let pool = UpperPool::existing(files).map_err(failed)?;
             let opened = pool.open().map_err(|source| DiskServerError::Open {
                 path: disk.path.clone(),
                 source,

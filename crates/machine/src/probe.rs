@@ -8,8 +8,8 @@ use msb_jail::{
     renounce,
 };
 use msb_network::{Network, ProxyVariables, Settings};
-use msb_runtime::{LaunchSpec, SandboxPaths, UPPER_SERIAL};
-use msb_vmm::{DiskFormat, Vmm};
+use msb_runtime::{LaunchSpec, SandboxPaths};
+use msb_vmm::Vmm;
 
 use crate::confinement;
 use crate::network_process::NetworkProcessError;
@@ -63,13 +63,10 @@ pub fn probe(
         ("supervisor", confinement::supervisor_jail(&files)),
         ("machine", of_machine),
         ("waiting", Jail::new(Calls::Supervisor).with_signals()),
+        ("disk", confinement::disk_jail(&files.generations())),
     ];
     if !launch_spec.image_extents.is_empty() {
         jails.push(("image", confinement::image_jail()));
-    }
-    if serves_upper(&launch_spec) {
-        let jail = confinement::disk_jail(&files.generations());
-        jails.push(("disk", jail));
     }
     if let Some(settings) = &launch_spec.network {
         // The ports are left out: those of a running sandbox are in use. The jail does not depend on the rest.
@@ -197,15 +194,11 @@ fn forbidden(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<
     } else {
         targets.push(Target::Read(launch_spec.machine.kernel.clone()));
     }
-    // The VMM does not open a disk that it is served.
-    let is_served = serves_upper(launch_spec);
-    if jail == "disk" {
-        targets.push(Target::Create(files.written().join(&name)));
-    } else if is_served {
-        targets.push(Target::Create(files.generations().join(&name)));
-    } else if jail != "machine" {
-        targets.push(Target::Write(files.upper()));
-    }
+    // The VMM does not open the disk that it is served.
+    targets.push(Target::Create(match jail {
+        "disk" => files.written().join(&name),
+        _ => files.generations().join(&name),
+    }));
     targets.push(match jail {
         "network" => Target::Thread,
         _ => Target::ConnectTcp,
@@ -236,9 +229,6 @@ fn needed(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<Tar
                 Target::Read(launch_spec.machine.kernel.clone()),
                 Target::Write(files.console_log()),
             ]);
-            if !serves_upper(launch_spec) {
-                targets.push(Target::Write(files.upper()));
-            }
         }
         "supervisor" => targets.extend([
             Target::Create(files.written().join(".new-probe")),
@@ -251,12 +241,6 @@ fn needed(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<Tar
         _ => {}
     }
     targets
-}
-
-/// Returns true if the VMM process serves the writable disk.
-fn serves_upper(launch_spec: &LaunchSpec) -> bool {
-    let mut disks = launch_spec.machine.disks.iter();
-    disks.any(|disk| disk.serial == UPPER_SERIAL && disk.format == DiskFormat::Served)
 }
 
 /// Returns the files of the image's disk.

@@ -38,7 +38,6 @@ pub const BUILD: &str = env!("MSB_BUILD");
 pub use boot::BootDiskError;
 pub use boot_disk::identity as agent_identity;
 pub use command::{NoCommand, Overrides, exec_in, process, process_without_command};
-pub use disk_copy::{DiskCopyError, copy_disk};
 pub use disk_image::{Filesystem as RootFilesystem, Format as DiskImageFormat};
 pub use health::{Finding, Severity, diagnose};
 pub use home::{Home, HomeError};

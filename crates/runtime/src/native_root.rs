@@ -123,8 +123,7 @@ pub(crate) fn write(
         runs: runs(layout.outside(), image.layers.len())?,
     };
     UpperPool::create_over(files, &Base::FileBlocks(base)).map_err(NativeRootError::Disk)?;
-    let opened = UpperPool::find(files).map_err(UpperError::Io)?;
-    let pool = opened.ok_or_else(|| UpperError::Io(io::ErrorKind::NotFound.into()))?;
+    let pool = UpperPool::existing(files).map_err(UpperError::Io)?;
     let mut disk = pool.open().map_err(NativeRootError::Open)?;
     disk.claim_zeros().map_err(NativeRootError::Claim)?;
     layout.write(NewDisk(&mut disk)).map_err(layout_error)?;

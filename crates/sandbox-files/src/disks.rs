@@ -75,13 +75,11 @@ impl OpenUpper {
     /// Opens the disk.
     pub(crate) fn new(at_rest: SandboxAtRest) -> Result<Self, DisksError> {
         let SandboxAtRest { sandbox, disk } = at_rest;
-        let current = || open_current_staged(&sandbox);
         let (disk, staged, lock) = match disk {
             DiskAtRest::Stopped(lock) => {
                 let lock = Some(Arc::new(lock));
-                (open_upper(&sandbox)?, current()?, lock)
+                (open_upper(&sandbox)?, open_current_staged(&sandbox)?, lock)
             }
-            DiskAtRest::Copied(copy) => (DiskReader::File(Arc::new(copy)), current()?, None),
             DiskAtRest::Snapshot(state) => {
                 let OpenState { disk, staged } = *state;
                 (DiskReader::Generations(Arc::new(disk)), staged, None)
@@ -246,10 +244,8 @@ impl Disks {
 
 /// Opens the writable disk of a sandbox that does not run.
 pub(crate) fn open_upper(sandbox: &Sandbox) -> Result<DiskReader, DisksError> {
-    match UpperPool::find(&sandbox.files)? {
-        Some(pool) => Ok(DiskReader::Generations(Arc::new(pool.read()?))),
-        None => Ok(open(&sandbox.files.upper())?),
-    }
+    let disk = UpperPool::existing(&sandbox.files)?.read()?;
+    Ok(DiskReader::Generations(Arc::new(disk)))
 }
 
 /// Opens the images of staged directories that the disk of a sandbox lies over; none without such directories.

@@ -37,7 +37,7 @@ impl SandboxSnapshots {
     /// Has the disk of the running sandbox cut before a command, while its guest has the filesystem frozen.
     ///
     /// # Errors
-    /// If the sandbox does not run, or runs on a raw disk, or its disk cannot be cut.
+    /// If the sandbox does not run, or its disk cannot be cut.
     pub async fn cut_before_command(
         &self,
         connection: Client,

@@ -20,15 +20,6 @@ pub enum SnapshotError {
         /// Name of the sandbox.
         name: String,
     },
-    /// The sandbox is running on a raw disk, which becomes one of generations only while it is stopped.
-    #[error(
-        "sandbox {name} is running, and its disk is not prepared for snapshots: the first one is taken \
-         while it is stopped"
-    )]
-    RawDisk {
-        /// Name of the sandbox.
-        name: String,
-    },
     /// The process of the running sandbox cannot be reached.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -96,7 +87,7 @@ pub enum SnapshotError {
         /// The limit.
         limit: usize,
     },
-    /// The sandbox has snapshots and no disk of generations.
+    /// The sandbox has no disk of generations.
     #[error("the files of the writable disk are missing")]
     NoDisk,
     /// A generation of the disk is damaged, or cannot be read.
@@ -105,8 +96,8 @@ pub enum SnapshotError {
     /// Generations cannot be merged.
     #[error("cannot merge generations of the writable disk")]
     Merge(#[from] MergeError),
-    /// The raw disk of a sandbox cannot be made a disk of generations.
-    #[error("cannot prepare the writable disk for snapshots")]
+    /// The files of the disk cannot be made or found.
+    #[error("cannot make the files of the writable disk")]
     Adopt(#[from] AdoptError),
     /// The disk cannot be opened.
     #[error("cannot open the writable disk")]
@@ -130,11 +121,11 @@ pub enum SnapshotError {
 
 impl Diagnose for SnapshotError {
     fn diagnosis(&self) -> Diagnosis {
-        let running = |name| Diagnosis::new(ErrorKind::SandboxRunning).detail("name", name);
         match self {
             Self::NoOverlay(source) => source.diagnosis(),
-            Self::Running { name } => running(name).hint(Hint::stop_keeping_files(name)),
-            Self::RawDisk { name } => running(name).hint(Hint::prepare_for_snapshots(name)),
+            Self::Running { name } => Diagnosis::new(ErrorKind::SandboxRunning)
+                .detail("name", name)
+                .hint(Hint::stop_keeping_files(name)),
             Self::Connect(source) => source.diagnosis(),
             Self::Live { source, .. } | Self::MergeLive { source, .. } => source.diagnosis(),
             Self::Exists { name, .. } => {

@@ -1,6 +1,6 @@
 //! Snapshots of sandboxes, and new sandboxes that begin with the disk of another one.
 //!
-//! The first snapshot makes the raw disk of a sandbox a disk of generations, without a copy. A snapshot
+//! The disk of a sandbox is a list of generations, and a cut begins another one, without a copy. A snapshot
 //! is a record that names the generations of one moment; it is written after they are durable, and
 //! removed before they are. The disk of a running sandbox is cut by the process that serves it.
 

@@ -34,8 +34,7 @@ impl SandboxSnapshots {
     /// It copies nothing. A process that is killed, and a power cut, leave the snapshot or none.
     ///
     /// # Errors
-    /// If the sandbox runs on a raw disk, has a snapshot of this name, or its disk or the record cannot
-    /// be written.
+    /// If the sandbox has a snapshot of this name, or its disk or the record cannot be written.
     pub async fn take_snapshot(
         &self,
         draft: SnapshotDraft,
@@ -61,7 +60,7 @@ impl SandboxSnapshots {
     /// `None` if the guest did not freeze it.
     ///
     /// # Errors
-    /// If the sandbox is not running, runs on a raw disk, or its disk cannot be cut.
+    /// If the sandbox is not running, or its disk cannot be cut.
     pub async fn frozen_disk(&self) -> Result<Option<OpenState>, SnapshotError> {
         let live = self.live_state(true).await?;
         if live.consistency != SnapshotConsistency::Frozen {
@@ -115,9 +114,7 @@ impl SandboxSnapshots {
         can_freeze: bool,
     ) -> Result<LiveState, SnapshotError> {
         let name = &self.spec.name;
-        let Some(pool) = UpperPool::find(&self.files)? else {
-            return Err(SnapshotError::RawDisk { name: name.clone() });
-        };
+        let pool = UpperPool::find(&self.files)?.ok_or(SnapshotError::NoDisk)?;
         check_count(pool.state()?.generations.len() + 1)?;
         let (pool, keeping) = blocking(move || {
             let keeping = pool.keep_generations()?;

@@ -40,12 +40,11 @@ pub(super) enum Stopped {
 }
 
 impl SandboxSnapshots {
-    /// Returns the disk as it is in a snapshot, or as it is now if none is named. That makes the raw disk
-    /// of a stopped sandbox one of generations. The guest of a running one is asked to freeze its
-    /// filesystem, if `can_freeze`.
+    /// Returns the disk as it is in a snapshot, or as it is now if none is named. The guest of a running sandbox is
+    /// asked to freeze its filesystem, if `can_freeze`.
     ///
     /// # Errors
-    /// If there is no such snapshot, or the sandbox runs on a raw disk, or its disk cannot be cut.
+    /// If there is no such snapshot, or the disk cannot be cut.
     pub async fn origin(
         &self,
         snapshot: Option<String>,

@@ -72,11 +72,14 @@ impl StagedDisk {
         new_image: Option<&Path>,
     ) -> Result<(), SnapshotError> {
         self.staging.give(pool, &self.state.generations)?;
+        let image = match new_image {
+            Some(image) => image.to_owned(),
+            None => current_staged(&sandbox.files)?,
+        };
+        if image == sandbox.files.staged() {
+            return Ok(pool.begin_again(&self.state)?);
+        }
         if let Some(oldest) = self.state.generations.first() {
-            let image = match new_image {
-                Some(image) => image.to_owned(),
-                None => current_staged(&sandbox.files)?,
-            };
             put_below(&sandbox.files, *oldest, &image)?;
         }
         // The list of the disk names the generation from now on, and so the image.

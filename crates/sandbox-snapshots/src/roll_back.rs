@@ -64,7 +64,7 @@ impl SandboxSnapshots {
     /// cannot be set to the snapshot, its content is unchanged and the automatic snapshot stays.
     pub fn roll_back(&self, name: Option<&str>) -> Result<RolledBack, SnapshotError> {
         let (sandbox, _lock) = self.claim_stopped()?;
-        // Without the snapshot a raw disk is to stay as it is.
+        // Without the snapshot the disk is to stay as it is.
         sandbox.snapshot(name)?;
         let rollback = sandbox.prepare_rollback(UpperPool::adopt(&sandbox.files)?, name)?;
         let before = cut_disk(&rollback.pool)?;

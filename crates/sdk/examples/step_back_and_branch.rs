@@ -8,7 +8,7 @@ use msb_sdk::{ApplyOptions, BranchOptions, CommitOptions, DiffOptions, Msb};
 async fn main() -> Result<(), msb_sdk::Error> {
     let image = std::env::args().nth(1).unwrap_or("alpine".to_owned());
     let msb = Msb::new()?;
-    let sandbox = msb.sandboxes().run(image).snapshots().await?;
+    let sandbox = msb.sandboxes().run(image).await?;
     sandbox.shell("mkdir /work; echo one > /work/app").await?;
     let ready = sandbox.snapshots().create(Some("ready"), None).await?;
 

@@ -232,10 +232,8 @@ impl Snapshots {
     /// its filesystem meanwhile; if it does not, the snapshot is as after a power cut, and says so.
     ///
     /// # Errors
-    /// [`NameTaken`](crate::ErrorKind::NameTaken),
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument), and
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning) if the sandbox runs on a disk that was not
-    /// prepared for snapshots.
+    /// [`NameTaken`](crate::ErrorKind::NameTaken), and
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument).
     pub fn create_with(&self, options: SnapshotOptions) -> Operation<SnapshotInfo> {
         self.handle
             .change(Effect::Slight, move |handle| async move {

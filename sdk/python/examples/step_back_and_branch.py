@@ -7,7 +7,7 @@ from msb import Msb
 
 
 def main() -> None:
-    with Msb() as msb, msb.sandboxes.run("python:3-slim", snapshots=True) as sandbox:
+    with Msb() as msb, msb.sandboxes.run("python:3-slim") as sandbox:
         sandbox.files.write("/work/app.py", "print('one')\n", parents=True)
         ready = sandbox.snapshots.create("ready")
         sandbox.shell("rm -r /work", check=True)

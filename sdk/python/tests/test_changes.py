@@ -32,7 +32,7 @@ def test_a_cancelled_change_leaves_a_sandbox_that_answers(environment):
     async def main():
         async with (
             environment.async_msb() as client,
-            client.sandboxes.run(IMAGE, memory="256M", cpus=1, snapshots=True) as sandbox,
+            client.sandboxes.run(IMAGE, memory="256M", cpus=1) as sandbox,
         ):
             await sandbox.files.write("/mark", "before")
             await sandbox.snapshots.create("s")
@@ -98,7 +98,7 @@ with Msb() as msb:
 
 def test_a_branch_is_owned_and_begins_with_the_snapshot(client):
     """Forks, rollbacks and snapshots are behaviours of sdk/conformance."""
-    with client.sandboxes.run(IMAGE, memory="256M", snapshots=True) as base:
+    with client.sandboxes.run(IMAGE, memory="256M") as base:
         base.files.write("/mark", "one")
         ready = base.snapshots.create("ready")
         base.files.write("/mark", "two")

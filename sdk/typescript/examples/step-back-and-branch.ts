@@ -2,7 +2,7 @@
 import { Msb } from "msb-sdk";
 
 await using msb = new Msb();
-await using sandbox = await msb.sandboxes.run("python:3-slim", { snapshots: true });
+await using sandbox = await msb.sandboxes.run("python:3-slim");
 await sandbox.files.write("/work/app.py", "print('one')\n", { parents: true });
 const ready = await sandbox.snapshots.create("ready");
 

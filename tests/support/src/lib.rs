@@ -6,7 +6,7 @@
 //! that have guests at once. [`lab::Lab`] is a machine in which KVM works on a host without it.
 //! [`harness`] registers tests by name; [`process`] runs and judges commands; [`oci_layout`] writes
 //! images; [`trees`] and [`listing`] describe the content of a filesystem and of a store, for
-//! comparison; [`upper_disk`] makes raw files of disks with snapshots.
+//! comparison; [`upper_disk`] makes raw files of writable disks.
 
 mod env;
 mod file_identity;

@@ -1,8 +1,8 @@
-//! Writable disks with snapshots, as raw files that other programs read.
+//! Writable disks of sandboxes, as raw files that other programs read.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 use generations::{FileStorage, Pool, Snapshot, State};
 use serde_json::Value;
@@ -10,17 +10,22 @@ use serde_json::Value;
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Returns true if the directory `generations` of a sandbox exists and has a disk. A process that was killed
-/// may have made the directory and no disk in it.
+/// Returns the file that has all blocks of a sandbox's disk at their offsets, a raw disk. Until the first cut there
+/// is one.
 ///
 /// # Errors
-/// If the directory cannot be read.
-pub fn has_disk(generations: &Path) -> Result<bool> {
-    if !generations.is_dir() {
-        return Ok(false);
+/// If the directory cannot be read, or the disk has more files.
+pub fn only_file(sandbox: &Path) -> Result<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(sandbox.join("generations"))? {
+        found.push(entry?.path());
     }
-    let pool = Pool::new(FileStorage::open(generations)?);
-    Ok(!pool.disks()?.is_empty())
+    found.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "data")
+    });
+    ensure!(found.len() == 1, "the disk has the files {found:?}");
+    found.pop().context("the disk has no file")
 }
 
 /// Writes the disk in the directory `generations` of a stopped sandbox as a sparse raw file.
@@ -69,16 +74,17 @@ pub fn newest_sealed_bytes(generations: &Path) -> Result<u64> {
 fn write_raw(disk: &Snapshot<FileStorage>, raw: &Path) -> Result<()> {
     let file = fs::File::create(raw)?;
     file.set_len(disk.size_bytes())?;
-    let mut piece = vec![0; PIECE_BYTES];
-    let mut offset_bytes = 0;
-    while offset_bytes < disk.size_bytes() {
-        let left_bytes = disk.size_bytes() - offset_bytes;
-        piece.truncate(usize::try_from(left_bytes)?.min(PIECE_BYTES));
-        disk.read(&mut piece, offset_bytes)?;
-        if piece.iter().any(|byte| *byte != 0) {
+    let mut piece = Vec::new();
+    for range in disk.written() {
+        let (mut offset_bytes, length_bytes) = range?;
+        let end_bytes = offset_bytes + length_bytes;
+        while offset_bytes < end_bytes {
+            let left_bytes = usize::try_from(end_bytes - offset_bytes)?;
+            piece.resize(left_bytes.min(PIECE_BYTES), 0);
+            disk.read(&mut piece, offset_bytes)?;
             std::os::unix::fs::FileExt::write_all_at(file.file(), &piece, offset_bytes)?;
+            offset_bytes += u64::try_from(piece.len())?;
         }
-        offset_bytes += u64::try_from(piece.len())?;
     }
     Ok(())
 }

@@ -107,14 +107,10 @@ pub(crate) struct SandboxArguments {
     /// msb diff, apply and discard support only its staged directories, and msb commit not at all.
     #[arg(long, conflicts_with_all = ["from", "root_disk"], help_heading = "Machine")]
     native_root: bool,
-    /// Prepare the writable disk for snapshots of the running sandbox
-    ///
-    /// Without this, the first snapshot is taken while the sandbox is stopped.
+    /// Accepted without effect; each sandbox can have snapshots while it runs
     #[arg(long, help_heading = "Machine")]
     snapshots: bool,
     /// Take a snapshot before each command of msb exec, for msb undo
-    ///
-    /// This prepares the writable disk for snapshots.
     #[arg(long, help_heading = "Machine")]
     snapshot_commands: bool,
     /// Number of commands whose snapshots are kept, 1 to 400 [default: 50]

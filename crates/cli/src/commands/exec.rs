@@ -31,8 +31,6 @@ pub(crate) struct Arguments {
     #[arg(short, long, conflicts_with_all = ["interactive", "timeout"])]
     detach: bool,
     /// Take a snapshot before the command, for msb undo; without it, the command is not started
-    ///
-    /// The sandbox has to be prepared for snapshots: see --snapshots of msb create.
     #[arg(long, conflicts_with = "no_snapshot")]
     snapshot: bool,
     /// Take no snapshot, although the sandbox was created with --snapshot-commands

@@ -243,15 +243,25 @@ fn a_snapshot_is_read_by_its_name() {
 }
 
 #[test]
-fn a_disk_is_prepared_for_snapshots_when_it_is_made() {
+fn a_disk_is_one_of_generations_when_it_is_made_also_without_the_word() {
     let home = TestHome::new();
     home.load("app", &host_architecture());
-    let create = ["create", "-q", "--name", "box", "--snapshots", "app"];
-    printed(&home, &create);
-    let mut all = fs::read_dir(home.path().join("home/sandboxes")).expect("listed");
-    let sandbox = all.next().expect("one").expect("read").path();
-    assert!(sandbox.join("generations").exists());
-    assert!(!sandbox.join("upper.ext4").exists());
+    // The word has no effect.
+    printed(
+        &home,
+        &["create", "-q", "--name", "old", "--snapshots", "app"],
+    );
+    printed(&home, &["create", "-q", "--name", "box", "app"]);
+    for sandbox in fs::read_dir(home.path().join("home/sandboxes")).expect("listed") {
+        let generations = sandbox.expect("read").path().join("generations");
+        let names = fs::read_dir(generations).expect("listed");
+        let names = names.map(|file| file.expect("read").file_name());
+        let mut ends: Vec<String> = names
+            .filter_map(|name| Some(name.to_str()?.rsplit_once('.')?.1.to_owned()))
+            .collect();
+        ends.sort();
+        assert_eq!(ends, ["data", "disk", "lock", "log"]);
+    }
     assert_eq!(printed(&home, &["fs", "cat", "box", "/greeting"]), "hello");
     let words = ["snapshot", "create", "--no-freeze", "box@a"];
     assert_eq!(printed(&home, &words), "box@a\n");

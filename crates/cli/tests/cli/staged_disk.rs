@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::TestHome;
+use crate::support::{TestHome, disk_file};
 
 /// Puts files into the staged directory with this number, as the kernel's overlay keeps them. A file without
 /// content is removed.
@@ -16,7 +16,7 @@ pub(crate) fn write_staged(
 ) {
     let inspected = home.msb(&["inspect", "--format", "{{.directory}}", sandbox]);
     assert_eq!(inspected.code, Some(0), "{}", inspected.stderr);
-    let disk = Path::new(inspected.stdout.trim()).join("upper.ext4");
+    let disk = disk_file(Path::new(inspected.stdout.trim()));
     let mut commands = format!("cd /staged/{number}/upper\n");
     for (index, (name, content)) in files.iter().enumerate() {
         match content {

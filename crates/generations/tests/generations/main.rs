@@ -10,6 +10,7 @@ mod damage;
 mod depth;
 mod expected;
 mod logs;
+mod only_head;
 mod power;
 mod shares;
 mod simulated;

@@ -72,6 +72,8 @@ struct Disk {
     name_changes: Vec<NameChange>,
     /// The number of calls that changed something, and the call from which on one fails.
     calls: u64,
+    /// The number of those that were syncs.
+    syncs: u64,
     failure: Option<(u64, Failure)>,
     drawn: u64,
 }
@@ -119,6 +121,10 @@ impl Simulated {
 
     pub(crate) fn calls(&self) -> u64 {
         self.disk().calls
+    }
+
+    pub(crate) fn syncs(&self) -> u64 {
+        self.disk().syncs
     }
 
     /// Returns the storage as it could be found after a power cut at this moment.
@@ -257,6 +263,7 @@ impl Disk {
     fn call(&mut self, needs_space: bool, is_sync: bool) -> io::Result<()> {
         let call = self.calls;
         self.calls += 1;
+        self.syncs += u64::from(is_sync);
         match self.failure {
             Some((from, Failure::PowerOff)) if call >= from => {
                 Err(io::Error::other("the power is off"))

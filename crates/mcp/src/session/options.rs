@@ -82,7 +82,6 @@ pub(crate) fn of(
     }
     options.mounts.extend(staged);
     options.command = None;
-    options.snapshots = true;
     options.remove_when_stopped = false;
     let idle_ms = u64::try_from(settings.idle_timeout.as_millis()).unwrap_or(u64::MAX);
     options.idle_timeout_ms = (!settings.removes).then_some(idle_ms);

@@ -35,13 +35,9 @@ impl Sandbox {
     }
 }
 
-/// Keeps the upper disk of a new sandbox as that which it began with. If the disk is going to be a sealed
-/// generation, which is not written again, the copy is another name of it.
-pub(super) fn keep(files: &SandboxPaths, will_be_sealed: bool, is_durable: bool) -> io::Result<()> {
-    if will_be_sealed {
-        return fs::hard_link(files.upper(), files.base());
-    }
-    let upper = fs::File::open(files.upper())?;
+/// Keeps the upper disk of a new sandbox, which is the file `upper`, as that which it began with.
+pub(super) fn keep(files: &SandboxPaths, upper: &Path, is_durable: bool) -> io::Result<()> {
+    let upper = fs::File::open(upper)?;
     let base = durable_files::create_new(&files.base())?;
     clone_or_copy(upper.file(), base.file())?;
     if is_durable { base.sync_all() } else { Ok(()) }
@@ -83,7 +79,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a directory");
         let sandbox = sandbox(&Home::new(root.path()), "a");
         assert!(matches!(sandbox.base().expect("read"), Base::Image));
-        keep(&sandbox.files, false, true).expect("kept");
+        keep(&sandbox.files, &sandbox.files.upper(), true).expect("kept");
         fs::write(sandbox.files.upper(), "changed").expect("written");
         let kept = fs::read(sandbox.files.base()).expect("read");
         assert_eq!(kept, b"disk");
@@ -100,7 +96,7 @@ mod tests {
         let (source, fork) = (sandbox(&home, "a"), sandbox(&home, "b"));
         share(&source.files.base(), &fork.files).expect("nothing to share");
         assert!(matches!(fork.base().expect("read"), Base::Image));
-        keep(&source.files, true, true).expect("kept");
+        keep(&source.files, &source.files.upper(), true).expect("kept");
         share(&source.files.base(), &fork.files).expect("shared");
         fs::remove_dir_all(&source.files.directory).expect("removed");
         assert!(matches!(fork.base().expect("read"), Base::Disk(_)));

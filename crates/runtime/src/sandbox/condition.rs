@@ -79,10 +79,7 @@ impl Sandbox {
             cpus: machine.cpus,
             memory_mib: machine.memory_mib,
             // The disks of a running machine do not grow.
-            upper_bytes: match UpperPool::find(&self.files).ok()? {
-                Some(pool) => pool.size_bytes().ok()?,
-                None => fs::metadata(self.files.upper()).ok()?.len(),
-            },
+            upper_bytes: UpperPool::existing(&self.files).ok()?.size_bytes().ok()?,
         })
     }
 
@@ -125,7 +122,7 @@ mod tests {
     use super::*;
     use crate::Home;
     use crate::mounts::Layout;
-    use crate::sandbox::{BootFiles, Changes, Spec, upper};
+    use crate::sandbox::{AdoptError, BootFiles, Changes, Spec, upper};
 
     #[test]
     fn only_a_sandbox_with_a_machine_is_paused() {
@@ -165,8 +162,8 @@ mod tests {
         let home = Home::new(root.path());
         let mut sandbox = Sandbox::for_tests(&home, Spec::for_tests("a"));
         assert_eq!(sandbox.machine_resources(), None);
-        let file = fs::File::create(sandbox.files.upper()).expect("made");
-        file.set_len(1 << 20).expect("made long");
+        let made = UpperPool::create(&sandbox.files, 1 << 20, true, |_| Ok::<_, AdoptError>(()));
+        made.expect("made");
         let boot_files = BootFiles {
             kernel: "kernel".into(),
             boot_disk: "boot".into(),
@@ -174,7 +171,7 @@ mod tests {
             now_s: 0,
         };
         let layout = Layout::default();
-        let upper = upper::disk(&sandbox.files).expect("found");
+        let upper = upper::disk(&sandbox.files);
         let machine = sandbox
             .spec
             .machine(&sandbox.files, &boot_files, upper, layout);

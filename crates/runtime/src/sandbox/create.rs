@@ -12,10 +12,7 @@ use msb_sandbox_model::UndoLimit;
 use serde::Serialize;
 
 use super::names::{Names, check_names};
-use super::{
-    CreateError, Lock, Sandbox, SandboxId, Spec, Stopping, UpperError, UpperPool, base, record,
-    upper,
-};
+use super::{CreateError, Lock, Sandbox, SandboxId, Spec, Stopping, UpperPool, record, upper};
 use crate::mounts::{self, Mount, MountError, Room, Source};
 use crate::process::Process;
 use crate::volumes::{self, Guard, Volume};
@@ -65,9 +62,6 @@ pub struct CreateOptions {
     pub guest: GuestSettings,
     /// Signal and timeout of a stop.
     pub stopping: Stopping,
-    /// True if the upper disk is one of generations from the start, so that snapshots can be taken while
-    /// the sandbox runs for the first time.
-    pub ready_for_snapshots: bool,
     /// True if a snapshot is taken before each command that is run in the sandbox.
     pub snapshot_commands: bool,
     /// The number of commands whose snapshots are kept.
@@ -95,21 +89,12 @@ impl Sandbox {
         mut options: CreateOptions,
     ) -> Result<(Self, Lock), CreateError> {
         let patches = std::mem::take(&mut options.patches);
-        let ready_for_snapshots = options.ready_for_snapshots;
         Self::create_with(home, Some(image), options, |sandbox, staged| {
             if sandbox.spec.native_root {
                 return Ok(upper::write_native(home, sandbox, image, &patches, staged)?);
             }
-            upper::write(&sandbox.files, &sandbox.spec, image, &patches, staged)?;
-            if !patches.change_no_file() {
-                let is_durable = !sandbox.spec.remove_when_stopped;
-                base::keep(&sandbox.files, ready_for_snapshots, is_durable)
-                    .map_err(UpperError::Io)?;
-            }
-            if ready_for_snapshots {
-                UpperPool::adopt(&sandbox.files)?;
-            }
-            Ok(())
+            let Self { files, spec, .. } = sandbox;
+            Ok(upper::write(files, spec, image, &patches, staged)?)
         })
     }
 
@@ -186,7 +171,7 @@ impl Sandbox {
             created_s: now_s(),
             cpus: options.resources.cpus,
             memory_mib: options.resources.memory_mib,
-            upper_bytes: options.resources.upper_bytes,
+            upper_bytes: upper::size_bytes(options.resources.upper_bytes),
             remove_when_stopped: options.remove_when_stopped,
             removed_with_owner: options.removed_with_owner,
             labels: options.labels,

@@ -33,6 +33,7 @@ impl Diagnose for UpperError {
             Self::Open { source, .. } => Diagnosis::of_foreign(source),
             Self::Patch(source) => source.diagnosis(),
             Self::Native(source) => source.diagnosis(),
+            Self::Disk(source) => source.diagnosis(),
             Self::Layout { source, .. } => Diagnosis::of_foreign(source),
         }
     }
@@ -43,6 +44,7 @@ impl Diagnose for AdoptError {
         match self {
             Self::Io(source) => source.diagnosis(),
             Self::Pool(source) => Diagnosis::of_foreign(source),
+            Self::Flush(source) => Diagnosis::of_foreign(source),
         }
     }
 }

@@ -49,8 +49,8 @@ pub enum CreateError {
     /// The upper disk cannot be written.
     #[error("cannot create the sandbox's writable disk")]
     Upper(#[from] UpperError),
-    /// The upper disk cannot be made one of generations.
-    #[error("cannot prepare the sandbox's writable disk for snapshots")]
+    /// The upper disk cannot be made over a disk image.
+    #[error("cannot create the sandbox's writable disk")]
     Adopt(#[from] AdoptError),
     /// A directory of the host cannot be staged.
     #[error(transparent)]

@@ -159,14 +159,7 @@ pub(super) fn upper_allocated_bytes(files: &SandboxPaths) -> io::Result<u64> {
 
 /// Returns the space of an upper disk as far as its files are not among `seen`, and adds them to it.
 fn unseen_bytes(files: &SandboxPaths, seen: &mut SeenFiles) -> io::Result<u64> {
-    let bytes = match UpperPool::find(files)? {
-        Some(pool) => pool.unseen_bytes(seen)?,
-        None => {
-            let upper = fs::metadata(files.upper())?;
-            seen.insert((upper.dev(), upper.ino()));
-            allocated_bytes(&upper)
-        }
-    };
+    let bytes = UpperPool::existing(files)?.unseen_bytes(seen)?;
     Ok(bytes.saturating_add(unseen_base_bytes(files, seen)?))
 }
 

@@ -20,7 +20,7 @@ impl SandboxPaths {
         self.directory.join("sandbox.copy.json")
     }
 
-    /// Returns the path of the upper disk of a sandbox without snapshots.
+    /// Returns the path of a raw upper disk, which becomes the first generation when it is adopted.
     pub fn upper(&self) -> PathBuf {
         self.directory.join("upper.ext4")
     }
@@ -58,9 +58,14 @@ impl SandboxPaths {
         self.directory.join("let-in")
     }
 
-    /// Returns the directory of the upper disk of a sandbox that has snapshots.
+    /// Returns the directory of the upper disk.
     pub fn generations(&self) -> PathBuf {
         self.directory.join("generations")
+    }
+
+    /// Returns the path of the blocks of a generation of the upper disk.
+    pub fn generation(&self, id: GenerationId) -> PathBuf {
+        self.generations().join(format!("{id}.data"))
     }
 
     /// Returns the directory in which generations of the upper disk are merged.

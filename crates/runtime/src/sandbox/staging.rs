@@ -59,10 +59,8 @@ impl Sandbox {
 /// # Errors
 /// If the disk's list of generations cannot be read.
 pub fn current_staged(files: &SandboxPaths) -> io::Result<PathBuf> {
-    match UpperPool::find(files)? {
-        Some(pool) => staged_below(files, &pool.state().map_err(io::Error::other)?),
-        None => Ok(files.staged()),
-    }
+    let state = UpperPool::existing(files)?.state();
+    staged_below(files, &state.map_err(io::Error::other)?)
 }
 
 /// Returns the path of the image of staged directories that a state of a sandbox's disk lies over. Directories that

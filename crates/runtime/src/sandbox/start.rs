@@ -100,7 +100,7 @@ impl Sandbox {
             &options.room,
             staged,
         )?;
-        let upper = upper::disk(&self.files).map_err(io_error("open the writable disk"))?;
+        let upper = upper::disk(&self.files);
         let now_s = now_s();
         // The layers of a native root are blocks of the upper disk.
         let image = options.image.as_ref();
@@ -177,10 +177,8 @@ impl Sandbox {
         if self.spec.root_disk.is_none() && !self.spec.native_root {
             return Ok(());
         }
-        let base = UpperPool::find(&self.files).and_then(|pool| {
-            let base = pool.map_or(Ok(None), |pool| pool.base());
-            base.map_err(io::Error::other)
-        });
+        let pool = UpperPool::existing(&self.files);
+        let base = pool.and_then(|pool| pool.base().map_err(io::Error::other));
         let Some(base) = base.map_err(io_error("open the writable disk"))? else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use ext4_writer::SIZE_MAX_BYTES;
 use fs_err as fs;
 
 use super::lock::ChangeLock;
-use super::{Sandbox, Spec, record};
+use super::{Sandbox, Spec, record, upper};
 use crate::mounts::MountError;
 
 /// Changes that take effect at a sandbox's next start. `None` keeps the current value.
@@ -110,7 +110,7 @@ impl Sandbox {
 
 impl Changes {
     fn apply(self, spec: &mut Spec) -> Result<(), UpdateError> {
-        if let Some(wanted_bytes) = self.upper_bytes {
+        if let Some(wanted_bytes) = self.upper_bytes.map(upper::size_bytes) {
             if wanted_bytes < spec.upper_bytes {
                 return Err(UpdateError::Shrinks {
                     name: spec.name.clone(),
@@ -132,7 +132,7 @@ impl Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::upper;
+    use crate::sandbox::UpperPool;
     use crate::{Home, Target};
 
     /// A description that msb wrote before it had limits, signals and networks.
@@ -167,9 +167,13 @@ mod tests {
             (spec.cpus, spec.memory_mib, spec.upper_bytes),
             (3, 512, 32 << 20)
         );
-        let length = || fs::metadata(sandbox.files.upper()).expect("there").len();
-        assert_eq!(length(), 0);
+        let raw = fs::metadata(sandbox.files.upper()).expect("there");
+        assert_eq!(raw.len(), 0);
         upper::grow(&sandbox.files, &spec).expect("grown");
+        let length = || {
+            let pool = UpperPool::existing(&sandbox.files).expect("adopted");
+            pool.size_bytes().expect("read")
+        };
         assert_eq!(length(), 32 << 20);
         upper::grow(
             &sandbox.files,

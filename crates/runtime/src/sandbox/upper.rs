@@ -3,15 +3,19 @@ use std::io;
 use std::path::PathBuf;
 
 use erofs_writer::Image;
-use ext4_writer::{Options, WriteError};
+use ext4_writer::{Layout, Options, WriteError};
 use fs_err as fs;
 use fstree::{FileKind, Inode, InodeId, Metadata, Name, Tree};
+use generations::SECTOR_BYTES;
 use image_store::StoredImage;
 use msb_patches::{NewFile, OwnMounts, PatchError, Patched, Patches};
 use msb_vmm::{Disk, DiskAccess, DiskFormat};
 use sha2::{Digest as _, Sha256};
 
-use super::{Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged, with_native_root};
+use super::{
+    AdoptError, NewDisk, Sandbox, SandboxPaths, Spec, UPPER_SERIAL, UpperPool, add_staged, base,
+    with_native_root,
+};
 use crate::Home;
 use crate::native_root::{self, NativeFile, NativeRootError};
 
@@ -42,6 +46,9 @@ pub enum UpperError {
         #[source]
         source: erofs_writer::OpenError,
     },
+    /// The disk cannot be made or written.
+    #[error("cannot write the upper disk")]
+    Disk(#[from] AdoptError),
     /// A change to the image's files cannot be made.
     #[error("cannot apply the changes to the image's files")]
     Patch(#[from] PatchError),
@@ -93,7 +100,7 @@ pub(crate) fn write(
     add_staged(&mut tree, staged.len(), |number, tree| {
         tree.add(Inode::directory(rootfs_view::stored(&staged[number])))
     });
-    match write_disk(files, spec, &tree) {
+    match write_disk(files, spec, &tree, !patches.change_no_file()) {
         Err(UpperError::Layout {
             source: WriteError::Full { what: "blocks", .. },
             ..
@@ -131,20 +138,31 @@ fn too_large(needed_bytes: u64, spec: &Spec) -> UpperError {
     })
 }
 
-fn write_disk(files: &SandboxPaths, spec: &Spec, tree: &Tree<NewFile>) -> Result<(), UpperError> {
-    let options = upper_options(spec, spec.upper_bytes);
-    let output = durable_files::create_new(&files.upper()).map_err(UpperError::Io)?;
-    ext4_writer::write(tree, &options, output.file()).map_err(|source| UpperError::Layout {
-        path: files.upper(),
-        size_bytes: spec.upper_bytes,
+/// Writes the disk, and keeps a copy of it if `keeps_base`.
+fn write_disk(
+    files: &SandboxPaths,
+    spec: &Spec,
+    tree: &Tree<NewFile>,
+    keeps_base: bool,
+) -> Result<(), UpperError> {
+    let size_bytes = spec.upper_bytes;
+    let options = upper_options(spec, size_bytes);
+    let layout_error = |source| UpperError::Layout {
+        path: files.generations(),
+        size_bytes,
         source,
-    })?;
+    };
+    let layout = Layout::new(tree, &options).map_err(layout_error)?;
     // A sandbox that is removed when it stops needs no sync: a sweep removes it after a power cut.
-    if spec.remove_when_stopped {
+    let is_durable = !spec.remove_when_stopped;
+    UpperPool::create(files, size_bytes, is_durable, |disk| {
+        let head = files.generation(disk.head_id());
+        layout.write(NewDisk(disk)).map_err(layout_error)?;
+        if keeps_base {
+            base::keep(files, &head, is_durable).map_err(UpperError::Io)?;
+        }
         Ok(())
-    } else {
-        output.sync_all().map_err(UpperError::Io)
-    }
+    })
 }
 
 /// Returns the mounts that the sandbox's machine has in addition to those of every machine.
@@ -153,6 +171,13 @@ pub(crate) const fn own_mounts(spec: &Spec) -> OwnMounts {
         network: spec.network.is_some(),
         tmp: spec.guest.tmp.is_some(),
     }
+}
+
+/// Returns the size that an upper disk of the wanted size has: whole sectors.
+pub(crate) const fn size_bytes(wanted_bytes: u64) -> u64 {
+    wanted_bytes
+        .div_ceil(SECTOR_BYTES)
+        .saturating_mul(SECTOR_BYTES)
 }
 
 /// Returns the parameters of a sandbox's upper disk.
@@ -166,42 +191,24 @@ pub fn upper_options(spec: &Spec, size_bytes: u64) -> Options {
     }
 }
 
-/// Returns the upper disk as a VMM gets it: a file, or a disk that the VMM process serves.
-pub(crate) fn disk(files: &SandboxPaths) -> io::Result<Disk> {
-    let (path, format) = match UpperPool::find(files)? {
-        Some(_) => (files.generations(), DiskFormat::Served),
-        None => (files.upper(), DiskFormat::Raw),
-    };
-    Ok(Disk {
-        path,
-        format,
+/// Returns the upper disk as a VMM gets it: the VMM process serves it.
+pub(crate) fn disk(files: &SandboxPaths) -> Disk {
+    Disk {
+        path: files.generations(),
+        format: DiskFormat::Served,
         access: DiskAccess::ReadWrite,
         serial: UPPER_SERIAL.to_owned(),
-    })
+    }
 }
 
 /// Enlarges the disk to the size in the description. It never becomes smaller.
 /// The guest's agent notices the new size.
 pub(crate) fn grow(files: &SandboxPaths, spec: &Spec) -> io::Result<()> {
-    if UpperPool::find(files)?.is_some() {
-        return grow_pool(files, spec.upper_bytes);
-    }
-    let file = fs::File::options().write(true).open(files.upper())?;
-    if file.metadata()?.len() < spec.upper_bytes {
-        file.set_len(spec.upper_bytes)?;
-        file.sync_all()?;
-    }
-    Ok(())
-}
-
-/// Enlarges a disk of generations.
-fn grow_pool(files: &SandboxPaths, wanted_bytes: u64) -> io::Result<()> {
-    // Also removes the old name of a raw disk, if a process ended before.
     let pool = UpperPool::adopt(files).map_err(io::Error::other)?;
     let size_bytes = pool.size_bytes().map_err(io::Error::other)?;
-    if size_bytes < wanted_bytes {
+    if size_bytes < spec.upper_bytes {
         let mut disk = pool.open().map_err(io::Error::other)?;
-        disk.grow(wanted_bytes).map_err(io::Error::other)?;
+        disk.grow(spec.upper_bytes).map_err(io::Error::other)?;
         disk.flush().map_err(io::Error::other)?;
     }
     Ok(())

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use durable_files::allocated_bytes;
 use fs_err as fs;
 use generations::{
-    Base, CreateError, Disk, DiskId, FileStorage, GenerationId, OpenError, Pool, Snapshot, State,
+    Base, CreateError, Disk, DiskId, FileStorage, FlushError, GenerationId, OpenError, Pool,
+    Snapshot, State,
 };
 
 use super::SandboxPaths;
@@ -18,10 +19,8 @@ const UPPER: [u8; 16] = *b"msb's upper disk";
 /// Files, by their filesystem and their number there.
 pub type SeenFiles = HashSet<(u64, u64)>;
 
-/// The upper disk of a sandbox that has snapshots: a pool of generations in the sandbox's directory.
-///
-/// A sandbox has the pool or a raw disk. If both exist, the process that made the pool of the raw disk
-/// ended before it had removed the old name: the pool counts.
+/// The upper disk of a sandbox: a pool of generations in the sandbox's directory. Until its first cut it is one
+/// file, as a raw disk would be.
 #[derive(Debug)]
 pub struct UpperPool {
     /// The pool.
@@ -31,7 +30,7 @@ pub struct UpperPool {
 }
 
 impl UpperPool {
-    /// Opens the pool of a sandbox; `None` if its upper disk is a raw file.
+    /// Opens the pool of a sandbox; `None` if it has no upper disk, or a raw one that is not adopted yet.
     ///
     /// # Errors
     /// If the sandbox's directory cannot be read.
@@ -44,20 +43,50 @@ impl UpperPool {
         Ok(disks.contains(&disk_id()).then_some(pool))
     }
 
-    /// Makes the raw disk of a stopped sandbox the first generation of a pool, without a copy. Nothing
-    /// happens if the sandbox has a pool.
+    /// Opens the pool of a sandbox.
+    ///
+    /// # Errors
+    /// `NotFound` if the sandbox has none; otherwise as [`find`](Self::find).
+    pub fn existing(files: &SandboxPaths) -> io::Result<Self> {
+        Self::find(files)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Opens the pool of a stopped sandbox. A raw disk, such as one that was imported, becomes its first
+    /// generation, without a copy. If both exist, the process that made the pool of the raw disk ended before it
+    /// had removed the old name, which is removed then.
     ///
     /// # Errors
     /// If the pool cannot be written. The sandbox has its raw disk or its pool then.
     pub fn adopt(files: &SandboxPaths) -> Result<Self, AdoptError> {
         let pool = Self::at(files)?;
-        // A pool whose own name is lost would have the only name of the disk.
-        durable_files::sync_directory(&files.directory)?;
         if fs::exists(files.upper())? {
+            // A pool whose own name is lost would have the only name of the disk.
+            durable_files::sync_directory(&files.directory)?;
             let _keeping = pool.keep_generations()?;
             pool.pool.adopt(disk_id(), &files.upper())?;
         }
         Ok(pool)
+    }
+
+    /// Makes the upper disk of a new sandbox, which `write` fills. The names in the sandbox's directory become
+    /// durable with its description.
+    pub(crate) fn create<E: From<AdoptError>>(
+        files: &SandboxPaths,
+        size_bytes: u64,
+        is_durable: bool,
+        write: impl FnOnce(&mut Disk<FileStorage>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let pool = Self::at(files).map_err(AdoptError::from)?;
+        let begun = pool.pool.begin_disk(disk_id(), size_bytes);
+        let mut disk = begun.map_err(AdoptError::from)?;
+        write(&mut disk)?;
+        let ended = if is_durable {
+            disk.flush().map_err(AdoptError::from)
+        } else {
+            let closed = disk.close_unsynced();
+            closed.map_err(|error| CreateError::from(error).into())
+        };
+        Ok(ended?)
     }
 
     /// Makes the upper disk of a new sandbox, which begins with bytes that lie elsewhere.
@@ -158,6 +187,15 @@ impl UpperPool {
         self.pool.roll_back(disk_id(), state)
     }
 
+    /// Sets the disk of a stopped sandbox to a state that nothing else has. If that is one generation with all
+    /// blocks, the disk is as that of a new sandbox.
+    ///
+    /// # Errors
+    /// If the record of the disk cannot be read or written.
+    pub fn begin_again(&self, state: &State) -> Result<(), CreateError> {
+        self.pool.roll_back_unshared(disk_id(), state)
+    }
+
     /// Returns the size of the disk, in bytes.
     ///
     /// # Errors
@@ -215,7 +253,7 @@ impl UpperPool {
 #[derive(Debug)]
 pub struct GenerationsLock(#[expect(dead_code, reason = "it is held, not used")] fs::File);
 
-/// A raw disk cannot be made a generation.
+/// The upper disk of a sandbox cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum AdoptError {
     /// The sandbox's directory cannot be read or written.
@@ -224,6 +262,9 @@ pub enum AdoptError {
     /// The pool cannot be written.
     #[error(transparent)]
     Pool(#[from] CreateError),
+    /// The disk cannot be made durable.
+    #[error(transparent)]
+    Flush(#[from] FlushError),
 }
 
 fn data_name(id: GenerationId) -> String {

@@ -90,8 +90,8 @@ pub enum DiscardError {
         #[source]
         source: ext4_writer::WriteError,
     },
-    /// The disk is one of generations, and cannot get the new content.
-    #[error("cannot replace the writable disk of sandbox {name}, which has snapshots")]
+    /// The disk cannot get the new content.
+    #[error("cannot replace the writable disk of sandbox {name}")]
     Generations {
         /// Name of the sandbox.
         name: String,

@@ -71,7 +71,7 @@ impl ClaimedSandbox {
             name: name.clone(),
             source,
         };
-        let pool = UpperPool::find(&sandbox.files).map_err(io_error)?;
+        let pool = UpperPool::existing(&sandbox.files).map_err(io_error)?;
         let disks_error = |source| DiscardError::Disks {
             name: name.clone(),
             source,
@@ -111,7 +111,7 @@ impl ClaimedSandbox {
         if !options.is_dry_run && !listed.is_empty() {
             let upper = claimed.upper_tree(&root, staged.as_ref(), home)?;
             // The old disk is not read any more once the new one is written.
-            claimed.write_upper(upper, pool, (root, staged))?;
+            claimed.write_upper(upper, &pool, (root, staged), None)?;
         }
         Ok(listed)
     }

@@ -49,14 +49,14 @@ impl NewUpper {
 impl Discarding<'_> {
     /// Returns the content of a new upper disk with the native root on the old one.
     pub(super) fn with_native_root(&self, root: &Arc<Disks>) -> Result<NewUpper, DiscardError> {
-        let pool = UpperPool::find(&self.sandbox.files);
+        let pool = UpperPool::existing(&self.sandbox.files);
         let pool = pool.map_err(|source| DiscardError::Write {
             name: self.sandbox.spec.name.clone(),
             source,
         })?;
-        let layers = pool.as_ref().map(Layers::of).transpose();
+        let layers = Layers::of(&pool);
         let layers = layers.map_err(|source| self.snapshot_error(source.into()))?;
-        let (tree, outside) = files(root, layers.flatten());
+        let (tree, outside) = files(root, layers);
         Ok(NewUpper {
             tree: with_native_root(tree),
             outside,

@@ -1,35 +1,18 @@
 //! The new upper disk of a stopped sandbox, which is written beside the old one and takes its place.
 
-use std::io;
 use std::path::Path;
 
 use ext4_writer::{Layout, WriteError};
-use fs_err as fs;
-use fstree::Tree;
 use msb_runtime::{NewDisk, UpperPool, upper_options};
 use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError, StagedDisk};
 
 use super::native::NewUpper;
-use super::{DiscardError, Discarding, DiskFile};
+use super::{DiscardError, Discarding};
 
 impl Discarding<'_> {
-    /// Writes the new upper disk, of either form, and puts it in the place of the old one. `readers` read the
-    /// old one.
-    pub(super) fn write_upper<T>(
-        &self,
-        upper: NewUpper,
-        pool: Option<UpperPool>,
-        readers: T,
-    ) -> Result<(), DiscardError> {
-        match pool {
-            Some(pool) => self.write_pool(upper, &pool, readers, None),
-            None => self.replace_upper(&upper.tree),
-        }
-    }
-
-    /// Writes the new upper disk, one of generations, and puts it in the place of the old one, over the image of
-    /// staged directories that is below that, or over a new one. `readers` read the old one.
-    pub(crate) fn write_pool<T>(
+    /// Writes the new upper disk, and puts it in the place of the old one, over the image of staged directories that is
+    /// below that, or over a new one. `readers` read the old one.
+    pub(crate) fn write_upper<T>(
         &self,
         upper: NewUpper,
         pool: &UpperPool,
@@ -43,7 +26,7 @@ impl Discarding<'_> {
         replaced.map_err(|source| self.snapshot_error(source))
     }
 
-    /// Writes a new upper disk for a sandbox whose disk is one of generations.
+    /// Writes the new upper disk beside the old one.
     fn stage_upper(&self, upper: &NewUpper, pool: &UpperPool) -> Result<StagedDisk, DiscardError> {
         let old_bytes = pool.size_bytes().map_err(SnapshotError::from);
         let old_bytes = old_bytes.map_err(|source| self.snapshot_error(source))?;
@@ -72,35 +55,6 @@ impl Discarding<'_> {
         match source {
             WriteError::Full { .. } => DiscardError::Full { name, size_bytes },
             source => DiscardError::Layout { name, source },
-        }
-    }
-
-    /// Writes a new upper disk, which then takes the place of the old one.
-    fn replace_upper(&self, tree: &Tree<DiskFile>) -> Result<(), DiscardError> {
-        let name = || self.sandbox.spec.name.clone();
-        let path = self.sandbox.files.upper();
-        let old = fs::metadata(&path).map_err(|source| DiscardError::Write {
-            name: name(),
-            source,
-        })?;
-        // A disk that was to be larger from the next start on is that now.
-        let size_bytes = self.sandbox.spec.upper_bytes.max(old.len());
-        let options = upper_options(&self.sandbox.spec, size_bytes);
-        let mut failed = None;
-        let published = durable_files::publish(&path, |file| {
-            let written = ext4_writer::write(tree, &options, &*file);
-            written.map(drop).map_err(|error| {
-                failed = Some(error);
-                io::Error::other("the disk was not written")
-            })
-        });
-        match (published, failed) {
-            (Ok(()), _) => Ok(()),
-            (Err(_), Some(source)) => Err(self.layout_error(source, size_bytes)),
-            (Err(source), None) => Err(DiscardError::Write {
-                name: name(),
-                source,
-            }),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A new image of the directories is written, and a new writable disk, on which the sandbox's changes lie over
 //! that image. A path that both sides changed in different ways is a conflict, and nothing is done then.
 //!
-//! The disk is one of generations from then on. Its list names the image, so a process that ends early leaves the
+//! The list of the new disk names the image, so a process that ends early leaves the
 //! old disk over the old image, or the new one over the new image. Snapshots stay over the images that they were
 //! taken over.
 
@@ -115,7 +115,7 @@ impl<'a> Restaging<'a> {
         let writing = Discarding::new(&sandbox);
         let pool = UpperPool::adopt(&sandbox.files).map_err(SnapshotError::from);
         let pool = pool.map_err(|source| writing.snapshot_error(source))?;
-        writing.write_pool(upper, &pool, (root, now, new), Some(&image.0))?;
+        writing.write_upper(upper, &pool, (root, now, new), Some(&image.0))?;
         Ok(listed)
     }
 

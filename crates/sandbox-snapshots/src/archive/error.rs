@@ -69,7 +69,7 @@ pub enum ImportError {
     #[error(transparent)]
     Create(#[from] CreateError),
     /// The imported disk cannot be made one of generations.
-    #[error("cannot prepare the writable disk for snapshots")]
+    #[error("cannot make the files of the writable disk")]
     Adopt(#[from] AdoptError),
     /// The snapshot of the new sandbox cannot be recorded.
     #[error(transparent)]

@@ -65,7 +65,6 @@ pub(super) fn imported(
         network: spec.network.map(|network| closed(network, &mut left_out)),
         guest: without_sockets(spec.guest.for_copy(&name), &mut left_out),
         stopping: spec.stopping,
-        ready_for_snapshots: true,
         snapshot_commands: spec.snapshot_commands,
         undo_limit: spec.undo_limit,
         patches: Patches::default(),

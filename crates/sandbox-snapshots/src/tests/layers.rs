@@ -7,6 +7,7 @@ use crate::layer::StagedLayer;
 fn staged(home: &Home) -> SandboxSnapshots {
     let sandbox = sandbox(home, &[7; 8192]);
     fs::write(sandbox.files.staged(), "one").expect("written");
+    UpperPool::adopt(&sandbox.files).expect("a pool");
     sandbox
 }
 

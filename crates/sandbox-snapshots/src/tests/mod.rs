@@ -410,17 +410,16 @@ fn snapshots_of_a_running_sandbox_are_verified_and_removed() {
 }
 
 #[tokio::test]
-async fn the_first_snapshot_of_a_running_sandbox_is_refused_with_the_remedy() {
+async fn a_snapshot_of_a_running_sandbox_is_taken_by_its_machine() {
     let root = tempfile::tempdir().expect("a directory");
     let sandbox = sandbox(&Home::new(root.path()), &[7; 4096]);
     let taken = sandbox.take_snapshot(named("a"), true).await;
     assert_eq!(taken.expect("stopped").name.as_str(), "a");
-    let raw = for_tests(&Home::new(root.path()), "raw");
-    fs::write(raw.files.upper(), [7; 4096]).expect("written");
-    let held = [&sandbox, &raw].map(|one| one.lock().expect("a lock file").expect("free"));
-    let refused = raw.take_snapshot(named("a"), true).await;
-    assert!(matches!(refused, Err(SnapshotError::RawDisk { .. })));
-    assert!(raw.files.upper().exists() && !raw.files.generations().exists());
+    let diskless = for_tests(&Home::new(root.path()), "diskless");
+    let held = [&sandbox, &diskless].map(|one| one.lock().expect("a lock file").expect("free"));
+    let refused = diskless.take_snapshot(named("a"), true).await;
+    assert!(matches!(refused, Err(SnapshotError::NoDisk)));
+    assert!(!diskless.files.generations().exists());
     // The name is looked at before the machine is asked, and nothing serves its socket.
     let refused = sandbox.take_snapshot(named("a"), true).await;
     assert!(matches!(refused, Err(SnapshotError::Exists { .. })));

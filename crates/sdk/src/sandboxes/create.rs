@@ -265,7 +265,6 @@ fn create_options(
         network,
         guest: options.guest.clone(),
         stopping,
-        ready_for_snapshots: options.snapshots || options.snapshot_commands,
         snapshot_commands: options.snapshot_commands,
         undo_limit: spec::undo_limit(options)?,
         patches,

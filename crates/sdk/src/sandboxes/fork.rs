@@ -148,10 +148,8 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`NameTaken`](crate::ErrorKind::NameTaken),
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument),
-    /// [`NotFound`](crate::ErrorKind::NotFound) for a snapshot, and
-    /// [`SandboxRunning`](crate::ErrorKind::SandboxRunning) if the sandbox runs on a disk that was not
-    /// prepared for snapshots. Nothing is left of the forks then.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument), and
+    /// [`NotFound`](crate::ErrorKind::NotFound) for a snapshot. Nothing is left of the forks then.
     pub fn fork(&self, options: ForkOptions) -> Operation<Vec<Self>> {
         self.handle()
             .change(Effect::Slight, move |handle| async move {

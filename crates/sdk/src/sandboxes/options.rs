@@ -68,11 +68,9 @@ pub struct SandboxOptions {
     pub memory: Option<Size>,
     /// Size of the writable disk, which is sparse; 8 GiB if `None`.
     pub disk: Option<Size>,
-    /// True if the writable disk is prepared for snapshots, so that they can be taken while the sandbox
-    /// runs for the first time. Such a sandbox runs under QEMU.
+    /// Without effect: snapshots can be taken of each sandbox while it runs.
     pub snapshots: bool,
-    /// True if a snapshot is taken before each command that is run in the sandbox, so that it can be undone. The
-    /// writable disk is prepared for snapshots then.
+    /// True if a snapshot is taken before each command that is run in the sandbox, so that it can be undone.
     pub snapshot_commands: bool,
     /// The number of commands whose snapshots are kept, from 1 to 400; 50 if `None`. Older ones are removed in the
     /// background.

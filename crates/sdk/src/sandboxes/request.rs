@@ -189,15 +189,14 @@ impl SandboxRequest {
         self.sized(size, |options, size| options.disk = Some(size))
     }
 
-    /// Prepares the writable disk for snapshots, so that they can be taken while the sandbox runs for the
-    /// first time. Such a sandbox runs under QEMU.
+    /// Has no effect: snapshots can be taken of each sandbox while it runs.
     pub fn snapshots(mut self) -> Self {
         self.options.snapshots = true;
         self
     }
 
     /// Has a snapshot be taken before each command that is run in the sandbox, so that it can be undone with
-    /// [`Sandbox::undo`](crate::Sandbox::undo). This prepares the writable disk for snapshots.
+    /// [`Sandbox::undo`](crate::Sandbox::undo).
     pub fn snapshot_commands(mut self) -> Self {
         self.options.snapshot_commands = true;
         self

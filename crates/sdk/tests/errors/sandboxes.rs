@@ -204,22 +204,15 @@ fn connections() -> Vec<Error> {
 }
 
 fn at_rest() -> Vec<Error> {
-    let connect = |source| AtRestError::Connect { name: web(), source };
+    let cut = |source| AtRestError::Cut { name: web(), source };
     vec![
         AtRestError::NoOverlay(native()).into(),
         AtRestError::NoOverlay(disk_image()).into(),
         AtRestError::Running { name: web() }.into(),
-        AtRestError::Full { name: web(), needed_bytes: 2, free_bytes: 1 }.into(),
-        AtRestError::Silent { name: web(), limit_s: 5 }.into(),
-        AtRestError::Slow { name: web(), limit_s: 5 }.into(),
         AtRestError::NotFrozen { name: web() }.into(),
-        AtRestError::Thawed { name: web() }.into(),
-        AtRestError::Copy { name: web(), source: full() }.into(),
         AtRestError::Lock { name: web(), source: denied() }.into(),
-        AtRestError::Cut { name: web(), source: SnapshotError::TooMany { count: 9, limit: 8 } }
-            .into(),
-        AtRestError::Agent { name: web(), source: ClientError::OutOfTurn }.into(),
-        connect(not_running()).into(),
+        cut(SnapshotError::TooMany { count: 9, limit: 8 }).into(),
+        cut(SnapshotError::Connect(not_running())).into(),
     ]
 }
 
@@ -310,7 +303,6 @@ fn snapshots() -> Vec<Error> {
     vec![
         SnapshotError::NoOverlay(native()).into(),
         SnapshotError::Running { name: web() }.into(),
-        SnapshotError::RawDisk { name: web() }.into(),
         SnapshotError::Connect(not_running()).into(),
         SnapshotError::Exists { sandbox: web(), name: "a".parse().expect("a name") }.into(),
         SnapshotError::Missing { sandbox: web(), name: "a".to_owned() }.into(),

@@ -107,7 +107,7 @@ export interface SandboxOptions extends SourceOptions, StartOptions, GuestSettin
   readonly rootDisk?: RootDisk | undefined;
   /** True to make the root one ext4 with the image's files, whose content stays in the layers, not an overlay. */
   readonly nativeRoot?: boolean | undefined;
-  /** True to prepare the writable disk for snapshots of the sandbox while it runs for the first time. */
+  /** Without effect: snapshots can be taken of each sandbox while it runs. */
   readonly snapshots?: boolean | undefined;
   /** True to take a snapshot before each command that is run in the sandbox, so that `undo` can take it back. */
   readonly snapshotCommands?: boolean | undefined;

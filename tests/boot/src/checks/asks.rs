@@ -33,16 +33,7 @@ pub(super) fn answered(env: &TestEnv) -> Result<()> {
     let mount = format!("{}:/work:staged", project.display());
     let start = || {
         let _ = (remove(env, FORK), remove(env, NAME));
-        let own = [
-            "-d",
-            "--snapshots",
-            "--name",
-            NAME,
-            "--network",
-            "none",
-            "-v",
-            &mount,
-        ];
+        let own = ["-d", "--name", NAME, "--network", "none", "-v", &mount];
         let rules = ["--rule", "sealed=deny"];
         env.run_command(&[&own[..], &rules].concat(), &["sleep", "1000"])
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use test_support::{TestEnv, describe, expect_code, succeed};
+use test_support::{TestEnv, describe, expect_code, succeed, upper_disk};
 
 use super::durability::{check_upper, kill_machine, remove};
 
@@ -64,10 +64,11 @@ pub(super) fn broken(env: &TestEnv) -> Result<()> {
     mended(env)
 }
 
-/// A quota of the host's below one sandbox, as far as its VMM hears of it: put into QEMU's own calls.
+/// A quota of the host's below one sandbox, as far as its disk hears of it: put into the calls of the process that
+/// serves it.
 pub(super) fn quota(env: &TestEnv) -> Result<()> {
     start_both(env)?;
-    let pattern = directory(env, FIRST)?.join("upper.ext4");
+    let pattern = format!("__vmm.*{}", directory(env, FIRST)?.display());
     let found = Command::new("pgrep")
         .args(["-o", "-f"])
         .arg(pattern)
@@ -159,7 +160,7 @@ fn mended(env: &TestEnv) -> Result<()> {
         ensure!(wrote.stdout == b"kept\n", "{}", describe(&wrote));
         ensure!(disk_errors(env, name)?.is_empty(), "{name} has old errors");
         stop(env, name)?;
-        check_upper(&directory(env, name)?.join("upper.ext4"))?;
+        check_upper(&upper_disk::only_file(&directory(env, name)?)?)?;
         remove(env, name)?;
     }
     Ok(())

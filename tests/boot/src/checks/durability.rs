@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use test_support::{TestEnv, describe, expect_code};
+use test_support::{TestEnv, describe, expect_code, upper_disk};
 
 const CHANGES: &str = "set -e; echo kept > /root/kept; echo more >> /etc/passwd; \
     mv /etc/skel /etc/skel-renamed; chmod 0600 /etc/issue; rm /etc/debian_version; \
@@ -80,7 +80,7 @@ impl Kept {
     }
 
     fn upper(&self, env: &TestEnv) -> Result<PathBuf> {
-        Ok(self.directory(env)?.join("upper.ext4"))
+        upper_disk::only_file(&self.directory(env)?)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Running sandboxes whose disk is frozen while it is copied.
+//! Running sandboxes whose disk is frozen while it is cut.
 
 use std::process::{Command, Output};
 use std::time::Duration;

@@ -32,7 +32,7 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
         // A start without an answer leaves its sandbox.
         let _ = remove(env, NAME);
         let own = ["-d", "--name", NAME, "--network", "none"];
-        let options = [&own[..], &["--snapshots", "--upper-size", "256M"]].concat();
+        let options = [&own[..], &["--upper-size", "256M"]].concat();
         env.run_command(&options, &["sh", "-c", WRITER])
     };
     expect_code(&env.retried(start, &[])?, 0)?;

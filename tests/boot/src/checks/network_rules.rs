@@ -60,7 +60,7 @@ pub(super) fn changed(env: &TestEnv) -> Result<()> {
     let rule = format!("127.0.0.1:{port}");
     let start = || {
         let _ = (remove(env, FORK), remove(env, NAME));
-        let options = ["-d", "--snapshots", "--name", NAME, "--network", "listed"];
+        let options = ["-d", "--name", NAME, "--network", "listed"];
         env.run_command(&options, &["sleep", "1000"])
     };
     expect_code(&env.retried(start, &[])?, 0)?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::durability::{check_upper, remove};
 use super::host_directory::HostDirectory;
-use test_support::{TestEnv, describe, expect_code};
+use test_support::{TestEnv, describe, expect_code, upper_disk};
 
 const NAME: &str = "checks-patched";
 /// Size of a sparse file with data at both ends.
@@ -163,5 +163,5 @@ fn upper(env: &TestEnv) -> Result<std::path::PathBuf> {
     let output = env.msb().args(["inspect", NAME]).output()?;
     let report: Value = serde_json::from_slice(&output.stdout)?;
     let directory = report[0]["directory"].as_str().context("no directory")?;
-    Ok(Path::new(directory).join("upper.ext4"))
+    upper_disk::only_file(Path::new(directory))
 }

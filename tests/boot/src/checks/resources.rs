@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::durability::{check_upper, remove};
-use test_support::{TestEnv, describe, expect_code};
+use test_support::{TestEnv, describe, expect_code, upper_disk};
 
 const NAME: &str = "checks-resources";
 const VOLUME: &str = "checks-resources-volume";
@@ -204,7 +204,7 @@ fn allocated_bytes(env: &TestEnv) -> Result<[u64; 2]> {
 fn upper(env: &TestEnv) -> Result<PathBuf> {
     let inspected: Value = serde_json::from_str(&msb(env, &["inspect", NAME])?)?;
     let directory = inspected[0]["directory"].as_str().context("no directory")?;
-    Ok(Path::new(directory).join("upper.ext4"))
+    upper_disk::only_file(Path::new(directory))
 }
 
 fn kept_and_blocks(output: &std::process::Output) -> Result<(String, u64)> {

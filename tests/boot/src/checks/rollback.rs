@@ -57,15 +57,7 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
             "--pid",
             pid,
         ];
-        let disks = [
-            "--snapshots",
-            "--upper-size",
-            "256M",
-            "-v",
-            &volume,
-            "-v",
-            &share,
-        ];
+        let disks = ["--upper-size", "256M", "-v", &volume, "-v", &share];
         env.run_command(&[&own[..], &disks].concat(), &["sh", "-c", WRITER])
     };
     let begin = |pid| {

@@ -48,7 +48,6 @@ pub(super) fn kept(env: &TestEnv) -> Result<()> {
             &copy,
             "--mkdir",
             "/run/made",
-            "--snapshots",
         ];
         env.run_command(&options, &["sleep", "1000"])
     };

@@ -43,8 +43,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(super) fn given_up(env: &TestEnv) -> Result<()> {
     let script = format!("exec python3 -c \"{STOP_AGENT}\"");
     let is_qemu = env.vmm() == "qemu";
-    let options: &[&str] = if is_qemu { &["--snapshots"] } else { &[] };
-    let first = start(env, HOSTILE, options, &script)?;
+    let first = start(env, HOSTILE, &[], &script)?;
     // The agent may be stopped before it tells the end of this command.
     let go = in_background(env, &["exec", HOSTILE, "touch", "/go"]);
     await_stop(env, HOSTILE)?;

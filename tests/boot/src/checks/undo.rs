@@ -38,7 +38,6 @@ pub(super) fn of_running(env: &TestEnv) -> Result<()> {
             "-d",
             "--name",
             NAME,
-            "--snapshots",
             "--undo-limit",
             "5",
             "--upper-size",

@@ -1,5 +1,5 @@
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use fs_err as fs;
 
 use super::done;
-use test_support::TestEnv;
+use test_support::{TestEnv, upper_disk};
 
 const NAME: &str = "crashes";
 /// Appends numbered lines, prints each once it is synced, and keeps the journal busy.
@@ -157,5 +157,5 @@ fn upper(env: &TestEnv) -> Result<PathBuf> {
     let output = done(env, &["inspect", NAME])?;
     let report: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let directory = report[0]["directory"].as_str().context("no directory")?;
-    Ok(PathBuf::from(directory).join("upper.ext4"))
+    upper_disk::only_file(Path::new(directory))
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::{Result, ensure};
 use fs_err as fs;
-use test_support::succeed;
+use test_support::{succeed, upper_disk};
 
 use super::observe::{files_below, lines};
 use super::world::{IMAGE, STAGED, STAGED_SNAPPED, TEXTS, World};
@@ -55,7 +55,7 @@ impl World {
         let mut create = self.command(&["create", "--name", sandbox, "--upper-size", "32M"]);
         create.args(["-v", &self.staged_mount(), "-v", &second]);
         succeed(create.arg(IMAGE))?;
-        let disk = self.directory(sandbox)?.join("upper.ext4");
+        let disk = upper_disk::only_file(&self.directory(sandbox)?)?;
         let content = self.root.join("content");
         for (number, _, _, name, text) in CHANGES {
             fs::write(&content, text.repeat(TEXTS))?;

@@ -196,14 +196,8 @@ impl World {
             if !directory.join("sandbox.json").exists() {
                 continue;
             }
-            let generations = directory.join("generations");
-            let disk = if upper_disk::has_disk(&generations)? {
-                upper_disk::export(&generations, &self.exported)?;
-                self.exported.clone()
-            } else {
-                directory.join("upper.ext4")
-            };
-            succeed(Command::new("e2fsck").arg("-fn").arg(disk))?;
+            upper_disk::export(&directory.join("generations"), &self.exported)?;
+            succeed(Command::new("e2fsck").arg("-fn").arg(&self.exported))?;
         }
         Ok(())
     }

@@ -68,13 +68,10 @@ impl Sandboxes<'_> {
     fn raw(&self, sandbox: &Listed, disk: &str) -> Result<PathBuf> {
         let raw = self.work.join("raw.ext4");
         remove_mounted(&raw)?;
-        let generations = sandbox.directory.join("generations");
         if let Some((_, snapshot)) = disk.split_once('@') {
             upper_disk::export_snapshot(&sandbox.directory, snapshot, &raw)?;
-        } else if upper_disk::has_disk(&generations)? {
-            upper_disk::export(&generations, &raw)?;
         } else {
-            return Ok(sandbox.directory.join("upper.ext4"));
+            upper_disk::export(&sandbox.directory.join("generations"), &raw)?;
         }
         Ok(raw)
     }

@@ -19,8 +19,6 @@ const SEPARATOR: char = '@';
     after_help = "A snapshot keeps the current files of a sandbox, running or stopped. It copies \
     nothing, and uses space only for later changes. Volumes and host directories are not included. \
     msb rollback goes back to a snapshot. Removing a sandbox removes its snapshots.\n\n\
-    The first snapshot of a sandbox is taken while it is stopped, unless it was created with \
-    --snapshots.\n\n\
     Examples:\n  \
     msb snapshot create -m 'before the upgrade' work@clean\n  \
     msb snapshot ls work; msb rollback work@clean"

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use testkit::SandboxMounts;
 
-use crate::support::TestHome;
+use crate::support::{TestHome, disk_file};
 
 /// Mounts the image of the home and the disk of its only sandbox.
 pub(super) fn mount_disks(home: &TestHome, image: &str) -> SandboxMounts {
@@ -34,5 +34,5 @@ pub(super) fn upper(home: &TestHome) -> PathBuf {
     let directory = sandboxes
         .map(|entry| entry.expect("an entry").path())
         .find(|path| path.is_dir());
-    directory.expect("a sandbox").join("upper.ext4")
+    disk_file(&directory.expect("a sandbox"))
 }

@@ -142,11 +142,10 @@ fn files_of_a_native_root_stay_in_the_layers_unless_they_were_changed() {
         assert_eq!(found, [true, false, false]);
         assert!(upper.tree.find(b"staged").is_none(), "the old changes");
 
-        let pool = UpperPool::find(&bench.sandbox.files).expect("read");
-        let written = discarding.write_upper(upper, pool, disks);
+        let pool = UpperPool::existing(&bench.sandbox.files).expect("a pool");
+        let written = discarding.write_upper(upper, &pool, disks, None);
         written.expect("written");
-        let pool = UpperPool::find(&bench.sandbox.files).expect("read");
-        let base = pool.expect("a pool").base().expect("read");
+        let base = pool.base().expect("read");
         let Some(Base::FileBlocks(blocks)) = base else {
             panic!("the layers are no base any more");
         };

@@ -270,8 +270,7 @@ class AsyncSandbox(AsyncSandboxCommands, AsyncSandboxChanges, AsyncSandboxQuesti
         default. Forks share the files until they write to them, are not started, and are kept when they stop. They have
         the options of this sandbox and none of the ports of the host that it was given.
 
-        Raises `NameTaken`, `InvalidArgument`, `NotFound` for a snapshot, and `SandboxRunning` if this sandbox runs on a
-        disk that was not prepared for snapshots. Nothing is left of the forks then.
+        Raises `NameTaken`, `InvalidArgument`, and `NotFound` for a snapshot. Nothing is left of the forks then.
         """
         given = [[name] if isinstance(name, str) else list(name) for name in names]
         options = {

@@ -25,8 +25,8 @@ class Snapshots:
         """Takes a snapshot of the files, in constant time. Without a name it gets its number.
 
         The guest of a running sandbox freezes its filesystem meanwhile, unless `freeze` is false: the snapshot is then
-        as after a power cut. Volumes and directories of the host are not part of it. Raises `NameTaken`,
-        `InvalidArgument`, and `SandboxRunning` if the sandbox runs on a disk that was not prepared for snapshots.
+        as after a power cut. Volumes and directories of the host are not part of it. Raises `NameTaken`
+        and `InvalidArgument`.
         """
         options = {"name": name, "message": message, "freeze": freeze}
         reply = call(self._link, "snapshots.create", options)

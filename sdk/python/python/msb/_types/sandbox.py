@@ -58,7 +58,7 @@ class SandboxOptions(GuestSettings, total=False):
     disk: Size
     """Size of the writable disk, which is sparse; 8 GiB by default."""
     snapshots: bool
-    """True to prepare the writable disk for snapshots of the sandbox while it runs for the first time."""
+    """Without effect: snapshots can be taken of each sandbox while it runs."""
     snapshot_commands: bool
     """True to take a snapshot before each command that is run in the sandbox, so that `undo` can take it back."""
     undo_limit: int

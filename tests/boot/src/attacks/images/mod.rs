@@ -16,7 +16,7 @@ use fs_err as fs;
 use super::{Setting, Tally};
 use cases::{Case, Outcome};
 use test_support::oci_layout;
-use test_support::{TestEnv, run_through};
+use test_support::{TestEnv, run_through, upper_disk};
 
 /// The time limit of a command, in seconds: many times a guest's start under emulation.
 const COMMAND_S: &str = "90";
@@ -188,9 +188,7 @@ impl Ended {
     }
 }
 
-/// Returns the path of a sandbox's writable disk.
+/// Returns the path of the file that is the writable disk of a sandbox that never ran.
 fn upper(sandbox: &Path) -> Result<PathBuf> {
-    let places = ["upper.ext4", "written/upper.ext4"].map(|name| sandbox.join(name));
-    let found = places.into_iter().find(|path| path.exists());
-    found.with_context(|| format!("no upper.ext4 in {}", sandbox.display()))
+    upper_disk::only_file(sandbox)
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::fixture::Fixture;
-use test_support::succeed;
+use test_support::{succeed, upper_disk};
 
 /// A check: its name, the operation, and the expected result.
 pub(super) struct Check {
@@ -171,12 +171,7 @@ fn sound_upper(fixture: &Fixture) -> Result<()> {
     let id = found
         .and_then(|sandbox| sandbox["id"].as_str())
         .context("no such sandbox")?;
-    let upper = fixture
-        .msb
-        .home
-        .join("sandboxes")
-        .join(id)
-        .join("upper.ext4");
+    let upper = upper_disk::only_file(&fixture.msb.home.join("sandboxes").join(id))?;
     succeed(Command::new("e2fsck").arg("-fn").arg(upper))?;
     succeed(&mut fixture.msb.command(&["rm", NAME]))?;
     Ok(())
