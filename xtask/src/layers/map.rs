@@ -66,7 +66,7 @@ pub(super) const MAP: [Row; 31] = [
         "alone",
         "msb-sandbox-model msb-agent-protocol guest-kernel msb-network msb-share msb-jail \
          durable-files sealed-records vhost-block path-rules questions docker-words host-setup \
-         msb-cancellation sftp-server ttrpc containerd-protocol",
+         msb-cancellation sftp-server ttrpc containerd-protocol container-plan",
     ),
     row("devices", "vhost-device served-disk"),
     row("edge", "msb-tls-edge"),
