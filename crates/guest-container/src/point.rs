@@ -97,7 +97,10 @@ mod tests {
     #[test]
     fn points_are_made_below_the_root_and_never_beside_it() {
         let directory = tempfile::tempdir().expect("a directory");
-        let (root_path, beside) = (directory.path().join("root"), directory.path().join("beside"));
+        let (root_path, beside) = (
+            directory.path().join("root"),
+            directory.path().join("beside"),
+        );
         std::fs::create_dir(&root_path).expect("made");
         std::fs::create_dir(&beside).expect("made");
         symlink(&beside, root_path.join("absolute")).expect("linked");

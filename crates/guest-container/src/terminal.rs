@@ -12,9 +12,9 @@ use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, unlockpt};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use crate::ContainerError;
 use crate::error::step;
 use crate::point::{descriptor_path, file_point};
-use crate::ContainerError;
 
 /// The master of a new terminal, and its other end.
 struct Pair {
