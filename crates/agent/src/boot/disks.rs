@@ -65,7 +65,7 @@ pub(super) fn find() -> Result<Disks, BootError> {
 }
 
 /// Waits until the kernel has a disk with this serial, and returns its device node.
-pub(super) fn wait_for(serial: &str) -> Result<String, BootError> {
+pub(crate) fn wait_for(serial: &str) -> Result<String, BootError> {
     let deadline = Instant::now() + APPEAR_TIMEOUT;
     loop {
         if let Some(device) = look_for(serial) {

@@ -1,0 +1,142 @@
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use container_plan::{ContainerPlan, MountSource, PodMemory};
+use guest_container::{Group, SCRATCH};
+use msb_agent_protocol::v1::{ContainerDisks, ContainerRoot, container_root};
+use msb_agent_protocol::{Bytes, Status};
+
+use super::memory::Memory;
+use super::{invalid, refused};
+use crate::boot::{self, own_mounts};
+use crate::exec;
+
+/// The first words of the parts that describe a root.
+pub(super) const DIRECTORY: &[u8] = b"directory";
+pub(super) const DISKS: &[u8] = b"disks";
+/// The most layers of a root. containerd's images have at most 127.
+const LAYERS_MAX: usize = 128;
+
+/// All that a container has before its first process.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) group: Group,
+    pub(super) memory: Vec<Memory>,
+    /// The parts that describe the root to the first process.
+    pub(super) root: Vec<Vec<u8>>,
+    /// The device node of the disk for changes.
+    pub(super) upper: Option<String>,
+}
+
+impl Ground {
+    /// Prepares a container, and opens the directory of the agent's own mounts for it. It waits for disks.
+    pub(super) fn prepare(
+        plan: &ContainerPlan,
+        root: ContainerRoot,
+    ) -> Result<(Self, OwnedFd), Status> {
+        let (root, upper) = describe(root)?;
+        let own_mounts = scratch().map_err(|error| refused("prepare the mounts", &error))?;
+        let memory = memory(plan).map_err(|error| refused("mount the pod's memory", &error))?;
+        let groups = boot::commands_group();
+        let groups = groups.ok_or_else(|| {
+            Status::failed_precondition("the guest's kernel has no control groups")
+        })?;
+        let name = format!("container-{}", exec::next_number());
+        let group = Group::create(groups.directory(), &name, &plan.cgroup);
+        let group = group.map_err(|error| invalid(&error))?;
+        let ground = Self {
+            group,
+            memory,
+            root,
+            upper,
+        };
+        Ok((ground, own_mounts))
+    }
+}
+
+/// Makes the mount point of first processes, and opens the directory that it is in.
+fn scratch() -> io::Result<OwnedFd> {
+    match own_mounts::point(SCRATCH, 0o700) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    own_mounts::directory()?.try_clone()
+}
+
+/// Mounts the memory of the pod that the plan names, each filesystem once.
+fn memory(plan: &ContainerPlan) -> io::Result<Vec<Memory>> {
+    let mut names = BTreeSet::new();
+    let wanted = plan.mounts.iter().filter_map(|mount| match &mount.source {
+        Some(MountSource::PodMemory(memory)) => Some(memory),
+        _ => None,
+    });
+    let wanted = wanted.filter(|memory: &&PodMemory| names.insert(memory.name.clone()));
+    wanted.map(Memory::acquire).collect()
+}
+
+/// Returns the parts that describe a root, and the device node of its disk for changes.
+fn describe(root: ContainerRoot) -> Result<(Vec<Vec<u8>>, Option<String>), Status> {
+    match root.source {
+        Some(container_root::Source::Directory(path)) => Ok((of_directory(&path)?, None)),
+        Some(container_root::Source::Disks(disks)) => of_disks(&disks),
+        None => Err(Status::invalid_argument(
+            "the container has no root filesystem",
+        )),
+    }
+}
+
+fn of_directory(path: &Bytes) -> Result<Vec<Vec<u8>>, Status> {
+    if !path.starts_with(b"/") || path.contains(&0) {
+        let message = format!(
+            "the root directory {} is not an absolute path",
+            path.escape_ascii()
+        );
+        return Err(Status::invalid_argument(message));
+    }
+    Ok(vec![DIRECTORY.to_vec(), path.to_vec()])
+}
+
+fn of_disks(disks: &ContainerDisks) -> Result<(Vec<Vec<u8>>, Option<String>), Status> {
+    let count = disks.layers.len();
+    if !(1..=LAYERS_MAX).contains(&count) {
+        let message = format!("the root has {count} layers, accepted are 1 to {LAYERS_MAX}");
+        return Err(Status::invalid_argument(message));
+    }
+    let find = |serial: &String| {
+        boot::wait_for_disk(serial).map_err(|error| Status::invalid_argument(error.to_string()))
+    };
+    let upper = Some(&disks.upper).filter(|serial| !serial.is_empty());
+    let upper = upper.map(find).transpose()?;
+    let device = upper.clone().unwrap_or_default().into_bytes();
+    let mut parts = vec![DISKS.to_vec(), device];
+    for serial in &disks.layers {
+        parts.push(find(serial)?.into_bytes());
+    }
+    Ok((parts, upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_a_path_or_some_disks() {
+        let directory = |path: &'static [u8]| {
+            let source = container_root::Source::Directory(Bytes::from_static(path));
+            describe(ContainerRoot {
+                source: Some(source),
+            })
+        };
+        let (parts, upper) = directory(b"/srv/root").expect("a path");
+        assert_eq!(parts, [DIRECTORY.to_vec(), b"/srv/root".to_vec()]);
+        assert_eq!(upper, None);
+        for path in [&b""[..], b"srv", b"/a\0b"] {
+            directory(path).expect_err("no path");
+        }
+        describe(ContainerRoot::default()).expect_err("nothing");
+        let none = container_root::Source::Disks(ContainerDisks::default());
+        let none = ContainerRoot { source: Some(none) };
+        describe(none).expect_err("no layer");
+    }
+}
