@@ -2,7 +2,7 @@ use crate::client::beginning_with;
 use crate::exec::Command;
 use crate::v1::containers_client::ContainersClient;
 use crate::v1::{ExecContainer, StartContainer, exec_input};
-use crate::{Client, ClientError, Connection, check_length};
+use crate::{Client, ClientError, Connection};
 
 impl Client {
     /// Returns the generated client of the calls on containers, on the same connection.
@@ -29,9 +29,8 @@ impl Client {
     /// Runs a further process in a container, and carries its streams.
     ///
     /// # Errors
-    /// As [`start_container`](Self::start_container), and [`TooLong`](ClientError::TooLong) before the agent is asked.
+    /// As [`start_container`](Self::start_container).
     pub async fn exec_container(&mut self, exec: ExecContainer) -> Result<Command, ClientError> {
-        check_length(&exec)?;
         let (inputs, pending) = beginning_with(exec_input::Input::ExecContainer(exec)).await;
         let events = self.containers.exec(pending).await;
         let events = events.map_err(ClientError::for_file_call("exec in a container"))?;

@@ -49,8 +49,8 @@ pub(super) const MAP: [Row; 31] = [
     row("guest", "msb-agent msb-bench-runner boot-disk"),
     row(
         "effects",
-        "image-store oci-registry command-journal tree-archive msb-machine-records msb-vmm-krun \
-         msb-vmm-qemu",
+        "image-store oci-registry command-journal tree-archive guest-container msb-machine-records \
+         msb-vmm-krun msb-vmm-qemu",
     ),
     row("vmm", "msb-vmm generations imago"),
     pure_row("archives", "snapshot-file"),
@@ -83,8 +83,8 @@ pub(super) const CLOSURES: [(&str, &str); 2] = [
     // Every guest's PID 1.
     (
         "msb-agent",
-        "diagnosis filesystem-tree msb-agent-protocol msb-sandbox-model sftp-server tar-stream \
-         tree-archive",
+        "container-plan diagnosis filesystem-tree guest-container msb-agent-protocol \
+         msb-sandbox-model sftp-server tar-stream tree-archive",
     ),
     // The libraries of clients, which boot images and reach no registry.
     (

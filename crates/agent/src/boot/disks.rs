@@ -32,10 +32,17 @@ pub(crate) fn written_devices() -> Vec<String> {
 }
 
 /// Records a device that is written to.
-pub(super) fn note_written(device: &str) {
+pub(crate) fn note_written(device: &str) {
     let devices = WRITTEN_DEVICES.lock();
     let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
     devices.push(device.to_owned());
+}
+
+/// Forgets a device that is written to no more.
+pub(crate) fn note_released(device: &str) {
+    let devices = WRITTEN_DEVICES.lock();
+    let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
+    devices.retain(|noted| noted != device);
 }
 
 /// Forgets the devices that were written to, before all are found again.

@@ -9,6 +9,7 @@ use msb_agent_protocol::v1::{
 use msb_agent_protocol::{Bytes, Status};
 use tokio::sync::{oneshot, watch};
 
+use super::ground::UpperDisk;
 use super::memory::Memory;
 use crate::exec::{NamespacesOf, Process, Terminal};
 
@@ -27,8 +28,7 @@ pub(super) struct Container {
     pub(super) namespaces: NamespacesOf,
     /// The encoded plan, which has the filter of further processes.
     pub(super) plan: Bytes,
-    /// The device node of the disk for changes.
-    pub(super) upper: Option<String>,
+    pub(super) upper: Option<UpperDisk>,
     pub(super) terminal: Option<Terminal>,
     /// The pod's memory that it uses, which is unmounted with the last container that does.
     _memory: Vec<Memory>,
@@ -60,7 +60,7 @@ pub(super) struct Parts {
     pub(super) group: Group,
     pub(super) namespaces: NamespacesOf,
     pub(super) plan: Bytes,
-    pub(super) upper: Option<String>,
+    pub(super) upper: Option<UpperDisk>,
     pub(super) terminal: Option<Terminal>,
     pub(super) memory: Vec<Memory>,
 }

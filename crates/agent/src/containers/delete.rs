@@ -43,8 +43,8 @@ impl Containers {
         blocking(move || {
             remove_group(&container.group)?;
             // The mounts go with the last process; the kernel may do that a moment later.
-            if let Some(device) = &container.upper {
-                let released = wait_for_release(device.clone());
+            if let Some(disk) = &container.upper {
+                let released = wait_for_release(disk.device().to_owned());
                 released.map_err(|error| Status::failed_precondition(chain(&error)))?;
             }
             Ok(())

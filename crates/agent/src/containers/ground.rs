@@ -25,8 +25,29 @@ pub(super) struct Ground {
     pub(super) memory: Vec<Memory>,
     /// The parts that describe the root to the first process.
     pub(super) root: Vec<Vec<u8>>,
-    /// The device node of the disk for changes.
-    pub(super) upper: Option<String>,
+    pub(super) upper: Option<UpperDisk>,
+}
+
+/// A container's disk for changes, by its device node. The end of the machine waits for its unmount while this value
+/// exists.
+#[derive(Debug)]
+pub(super) struct UpperDisk(String);
+
+impl UpperDisk {
+    fn new(device: String) -> Self {
+        boot::note_written(&device);
+        Self(device)
+    }
+
+    pub(super) fn device(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for UpperDisk {
+    fn drop(&mut self) {
+        boot::note_released(&self.0);
+    }
 }
 
 impl Ground {
@@ -49,7 +70,7 @@ impl Ground {
             group,
             memory,
             root,
-            upper,
+            upper: upper.map(UpperDisk::new),
         };
         Ok((ground, own_mounts))
     }
