@@ -28,9 +28,9 @@ const ALLOW_ALL: Instruction = Instruction {
     k: 0x7fff_0000,
 };
 /// Fails unless the process is in its own namespaces, behind what the plan puts in its way.
-const FIRST: &str = "set -e; test $$ = 1; test \"$(hostname)\" = inside; \
-    grep -qx 0::/ /proc/self/cgroup; test ! -s /etc/debian_version; test -z \"$(ls -A /usr/lib)\" || exit 20; \
-    ! touch /proc/sys/kernel/hostname 2>/dev/null || exit 21; \
+const FIRST: &str = "set -e; test $$ = 1; test \"$(cat /proc/sys/kernel/hostname)\" = inside; \
+    grep -qx 0::/ /proc/self/cgroup; test ! -s /etc/debian_version; test -z \"$(ls -A /usr/share)\" || exit 20; \
+    grep -q ' /proc/sys ro,' /proc/self/mountinfo || exit 21; \
     test \"$(cat /proc/sys/kernel/shm_rmid_forced)\" = 1 || exit 22; \
     test -c /dev/null && test -L /dev/ptmx && test \"$(ulimit -n)\" = 512 || exit 23; \
     test \"$(id -u):$(id -g):$(id -G)\" = '7:8:8 9' || exit 24; test \"$(umask)\" = 0027 || exit 25; \
@@ -78,7 +78,7 @@ async fn whole_life(client: &mut Client) -> Result<()> {
     ensure!(read(&mut first, "ready\n").await? == "ready\n");
     let again = client.start_container("whole").await;
     ensure!(again.is_err(), "it was started twice");
-    let seen = "readlink /proc/1/ns/mnt /proc/self/ns/mnt | uniq | wc -l; hostname; \
+    let seen = "readlink /proc/1/ns/mnt /proc/self/ns/mnt | uniq | wc -l; cat /proc/sys/kernel/hostname; \
         grep -x 0::/ /proc/self/cgroup; test $$ != 1 && echo further";
     let (said, code) = exec(client, "whole", &["sh", "-c", seen], None).await?;
     ensure!(
@@ -258,7 +258,7 @@ fn plan(id: &str, script: &str) -> ContainerPlan {
         },
         hostname: "inside".to_owned(),
         mounts: mounts(),
-        masked_paths: ["/etc/debian_version", "/usr/lib", "/no/such/path"]
+        masked_paths: ["/etc/debian_version", "/usr/share", "/no/such/path"]
             .map(str::to_owned)
             .to_vec(),
         readonly_paths: vec!["/proc/sys".to_owned()],
@@ -351,6 +351,8 @@ async fn exec(
         args: words.iter().map(|&word| word.to_owned()).collect(),
         env: vec![PATH.to_owned()],
         cwd: "/".to_owned(),
+        uid: 7,
+        gid: 8,
         terminal,
         ..Process::default()
     };
