@@ -29,7 +29,7 @@ pub struct Cgroup {
     #[prost(message, repeated, tag = "1")]
     pub controls: Vec<Control>,
     /// The access to devices: for each kind of access, the last rule that matches decides. Without a rule all access
-    /// is allowed.
+    /// is allowed. With rules, a container keeps its standard devices and its terminals, and can make nodes.
     #[prost(message, repeated, tag = "2")]
     pub device_rules: Vec<DeviceRule>,
 }

@@ -47,10 +47,9 @@ fn plan_linux(mut linux: Fields, pod: &Pod, plan: &mut SpecPlan) -> Result<(), S
     }
     let resources = linux.object("resources")?.unwrap_or_default();
     container.cgroup = resources::plan(resources, &mut plan.notes)?;
-    container
-        .cgroup
-        .device_rules
-        .extend(device::standard_rules());
+    if container.cgroup.device_rules.is_empty() {
+        container.cgroup.device_rules.push(device::deny_all());
+    }
     if let Some(sysctls) = linux.object("sysctl")? {
         container.sysctls = sysctl::plan(sysctls)?;
     }

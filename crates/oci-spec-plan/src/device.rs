@@ -9,8 +9,8 @@ use crate::node::{Fields, Node};
 const GUEST_DEVICES: [(u32, u32); 2] = [(10, 229), (10, 200)];
 /// The character devices that every container has besides the standard ones: `/dev/console` and `/dev/ptmx`.
 const TERMINALS: [(u32, u32); 2] = [(5, 1), (5, 2)];
-/// The major number of pseudo-terminals, `UNIX98_PTY_SLAVE_MAJOR`.
-const PTS_MAJOR: u32 = 136;
+/// The access to a device: reading, writing, mknod.
+const ALL_ACCESS: &str = "rwm";
 /// The mode of a device without one.
 const MODE: u32 = 0o666;
 
@@ -47,30 +47,12 @@ pub(crate) fn plan(mut fields: Fields) -> Result<Option<Device>, Refusal> {
     }))
 }
 
-/// Returns the rules for the devices that every container can use, whatever its specification says. As in runc, any
-/// node can be made, and is of no use without a rule that allows to open it.
-pub(crate) fn standard_rules() -> Vec<DeviceRule> {
-    let rule = |kind: DeviceKind, major, minor, access: &str| DeviceRule {
-        is_allowed: true,
-        kind: kind.into(),
-        major,
-        minor,
-        access: access.to_owned(),
-    };
-    let mut rules = vec![
-        rule(DeviceKind::Character, None, None, "m"),
-        rule(DeviceKind::Block, None, None, "m"),
-        rule(DeviceKind::Character, Some(PTS_MAJOR), None, "rwm"),
-    ];
-    let standard = STANDARD_DEVICES
-        .iter()
-        .map(|device| (device.major, device.minor));
-    rules.extend(
-        standard
-            .chain(TERMINALS)
-            .map(|(major, minor)| rule(DeviceKind::Character, Some(major), Some(minor), "rwm")),
-    );
-    rules
+/// Returns the rule that denies all access to devices, which is runc's default.
+pub(crate) fn deny_all() -> DeviceRule {
+    DeviceRule {
+        access: ALL_ACCESS.to_owned(),
+        ..DeviceRule::default()
+    }
 }
 
 /// Plans a rule for the access to devices.
@@ -92,9 +74,9 @@ pub(crate) fn rule(mut fields: Fields) -> Result<DeviceRule, Refusal> {
         major: number(fields.take("major"))?,
         minor: number(fields.take("minor"))?,
         access: match &access {
-            None => "rwm".to_owned(),
+            None => ALL_ACCESS.to_owned(),
             Some(access) => match access.text()? {
-                "" => "rwm".to_owned(),
+                "" => ALL_ACCESS.to_owned(),
                 text => text.to_owned(),
             },
         },
