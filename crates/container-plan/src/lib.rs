@@ -40,7 +40,8 @@
 //! # Limits
 //!
 //! A plan, a [`Process`] of an exec and a [`Cgroup`] of an update are checked when they are encoded and when they are
-//! decoded: each has at most [`PLAN_MAX_BYTES`], a list has at most the entries that [`limits`] names, and no text has a NUL byte.
+//! decoded: each has at most [`PLAN_MAX_BYTES`], a list has at most the entries that [`limits`] names, and no text has
+//! a NUL byte.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
