@@ -24,7 +24,7 @@ pub struct Unsupported {
 }
 
 /// The fields that are ignored.
-pub const IGNORED: [Ignored; 18] = [
+pub const IGNORED: [Ignored; 19] = [
     ignore(
         "annotations",
         "the shim reads those that place a container in its pod and size the machine",
@@ -33,6 +33,7 @@ pub const IGNORED: [Ignored; 18] = [
         "root.path",
         "containerd hands the root filesystem over as mounts",
     ),
+    ignore("process.capabilities.ambient", AMBIENT),
     ignore("process.apparmorProfile", LABEL),
     ignore("process.selinuxLabel", LABEL),
     ignore("linux.mountLabel", LABEL),
@@ -167,6 +168,9 @@ pub const UNSUPPORTED: [Unsupported; 25] = [
     refuse("solaris", PLATFORM, LINUX_IMAGE),
 ];
 
+/// The reason for leaving capabilities out of the ambient set.
+pub(crate) const AMBIENT: &str =
+    "the kernel raises only capabilities that are permitted and inheritable";
 const LABEL: &str = "a guest has no AppArmor and no SELinux; the machine is the wall";
 const HOST_PROCESSORS: &str =
     "it numbers the host's processors; the pod's control group on the host has it";

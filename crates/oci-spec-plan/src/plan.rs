@@ -110,5 +110,7 @@ pub fn plan_process(process: &[u8]) -> Result<Process, SpecError> {
 /// If the text is too large or not JSON, or if it has a field that is unknown, invalid or not supported.
 pub fn plan_resources(resources: &[u8]) -> Result<Cgroup, SpecError> {
     let fields = Node::parse(resources, "linux.resources")?.fields()?;
-    Ok(resources::plan(fields, &mut Vec::new())?)
+    let planned = resources::plan(fields, &mut Vec::new())?;
+    planned.to_bytes()?;
+    Ok(planned)
 }

@@ -3,6 +3,7 @@
 use container_plan::{Capabilities, Process, RLIMITS, Rlimit, TerminalSize, capability_bit};
 
 use crate::Refusal;
+use crate::fields::AMBIENT;
 use crate::node::{Fields, Node};
 use crate::plan::Note;
 
@@ -78,7 +79,7 @@ fn capabilities(mut sets: Fields, notes: &mut Vec<Note>) -> Result<Capabilities,
         let names = sets.list(name)?;
         names.iter().try_fold(0, |set, node| Ok(set | bit(node)?))
     };
-    let planned = Capabilities {
+    let mut planned = Capabilities {
         bounding: set("bounding")?,
         effective: set("effective")?,
         permitted: set("permitted")?,
@@ -86,6 +87,15 @@ fn capabilities(mut sets: Fields, notes: &mut Vec<Note>) -> Result<Capabilities,
         ambient: set("ambient")?,
     };
     sets.finish(notes)?;
+    let raised = planned.ambient & planned.permitted & planned.inheritable;
+    if raised != planned.ambient {
+        // The default specification of runc has such a set.
+        notes.push(Note {
+            path: "process.capabilities.ambient".to_owned(),
+            reason: AMBIENT,
+        });
+        planned.ambient = raised;
+    }
     Ok(planned)
 }
 
