@@ -189,9 +189,9 @@ pub(crate) fn ignored(pattern: &str) -> Option<&'static str> {
     Some(known.reason)
 }
 
-/// Returns the entry of a field that is refused.
-pub(crate) fn unsupported(pattern: &str) -> Option<&'static Unsupported> {
-    UNSUPPORTED.iter().find(|known| known.path == pattern)
+/// Returns the entry of a field that is refused; `None` if it is not in the table.
+pub(crate) fn unsupported(pattern: &str) -> Option<Unsupported> {
+    UNSUPPORTED.into_iter().find(|known| known.path == pattern)
 }
 
 const fn ignore(path: &'static str, reason: &'static str) -> Ignored {
