@@ -22,13 +22,14 @@ const CONTROL_FILES: [&str; 18] = [
     "pids.max",
 ];
 
-/// The control group of a container, below the group of its pod.
+/// The control group of a container. The agent makes it below the group of the pod, and names it after the container.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Cgroup {
     /// The values, written in this order.
     #[prost(message, repeated, tag = "1")]
     pub controls: Vec<Control>,
-    /// The access to devices: the last rule that matches decides. Without a rule all access is allowed.
+    /// The access to devices: for each kind of access, the last rule that matches decides. Without a rule all access
+    /// is allowed. With rules, a container keeps its standard devices and its terminals, and can make nodes.
     #[prost(message, repeated, tag = "2")]
     pub device_rules: Vec<DeviceRule>,
 }
@@ -76,24 +77,8 @@ pub enum DeviceKind {
     Block = 2,
 }
 
-/// Returns true if a plan can write this file of a control group of version 2. Files of huge pages have the form
-/// `hugetlb.<size>.max` or `hugetlb.<size>.rsvd.max`.
+/// Returns true if a plan can write this file of a control group of version 2.
 #[must_use]
 pub fn is_control_file(name: &str) -> bool {
-    CONTROL_FILES.contains(&name) || huge_page_size(name).is_some_and(is_size)
-}
-
-fn huge_page_size(name: &str) -> Option<&str> {
-    let rest = name.strip_prefix("hugetlb.")?.strip_suffix(".max")?;
-    Some(rest.strip_suffix(".rsvd").unwrap_or(rest))
-}
-
-/// Returns true for a size of pages as the kernel writes it, such as `2MB`.
-fn is_size(text: &str) -> bool {
-    let digits = ["KB", "MB", "GB"]
-        .iter()
-        .find_map(|unit| text.strip_suffix(unit));
-    digits.is_some_and(|digits| {
-        (1..=4).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    CONTROL_FILES.contains(&name)
 }

@@ -76,7 +76,8 @@ impl Namespaces {
 }
 
 impl Cgroup {
-    fn check(&self) -> Result<(), PlanError> {
+    /// Checks all values.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
         check_count("cgroup.controls", self.controls.len(), CONTROLS_MAX)?;
         for control in &self.controls {
             let accepted = "a limit of cgroup v2, such as memory.max";

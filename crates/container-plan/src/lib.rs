@@ -39,8 +39,9 @@
 //!
 //! # Limits
 //!
-//! [`ContainerPlan::to_bytes`] and [`ContainerPlan::from_bytes`] check the same bounds: an encoded plan has at most
-//! [`PLAN_MAX_BYTES`], a list has at most the entries that [`limits`] names, and no text has a NUL byte.
+//! A plan, a [`Process`] of an exec and a [`Cgroup`] of an update are checked when they are encoded and when they are
+//! decoded: each has at most [`PLAN_MAX_BYTES`], a list has at most the entries that [`limits`] names, and no text has
+//! a NUL byte.
 
 #![forbid(unsafe_code)]
 #![warn(clippy::as_conversions)]
@@ -51,6 +52,7 @@ mod capability;
 mod cgroup;
 mod check;
 mod device;
+mod encoding;
 mod error;
 mod mount;
 mod namespaces;

@@ -1,7 +1,6 @@
 use prost::Message;
 
-use crate::limits::PLAN_MAX_BYTES;
-use crate::{Cgroup, Device, Mount, Namespaces, PlanError, Process, Propagation, SeccompFilter};
+use crate::{Cgroup, Device, Mount, Namespaces, Process, Propagation, SeccompFilter};
 
 /// The plan of a container.
 ///
@@ -62,58 +61,4 @@ pub struct Sysctl {
     /// The value, as it is written to the file.
     #[prost(string, tag = "2")]
     pub value: String,
-}
-
-impl ContainerPlan {
-    /// Returns the plan as bytes.
-    ///
-    /// # Errors
-    /// If the plan has a value that a guest does not accept, or is too long.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, PlanError> {
-        self.check()?;
-        check_length(self.encoded_len())?;
-        Ok(self.encode_to_vec())
-    }
-
-    /// Reads a plan.
-    ///
-    /// # Errors
-    /// If the bytes are too long or not a plan, or if it has a value that is not accepted.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PlanError> {
-        check_length(bytes.len())?;
-        let plan = Self::decode(bytes)?;
-        plan.check()?;
-        Ok(plan)
-    }
-}
-
-impl Process {
-    /// Returns a further process of a container as bytes.
-    ///
-    /// # Errors
-    /// If the process has a value that a guest does not accept, or is too long.
-    pub fn to_bytes(&self) -> Result<Vec<u8>, PlanError> {
-        self.check()?;
-        check_length(self.encoded_len())?;
-        Ok(self.encode_to_vec())
-    }
-
-    /// Reads a further process of a container.
-    ///
-    /// # Errors
-    /// If the bytes are too long or not a process, or if it has a value that is not accepted.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, PlanError> {
-        check_length(bytes.len())?;
-        let process = Self::decode(bytes)?;
-        process.check()?;
-        Ok(process)
-    }
-}
-
-fn check_length(bytes: usize) -> Result<(), PlanError> {
-    if bytes <= PLAN_MAX_BYTES {
-        Ok(())
-    } else {
-        Err(PlanError::TooLong { bytes })
-    }
 }

@@ -54,7 +54,7 @@ pub(super) const MAP: [Row; 31] = [
     ),
     row("vmm", "msb-vmm generations imago"),
     pure_row("archives", "snapshot-file"),
-    pure_row("names", "oci-image"),
+    pure_row("names", "oci-image oci-spec-plan"),
     pure_row("disks", "disk-image artifact-cache"),
     pure_row("meaning", "oci-layers rootfs-view tree-diff verified-file"),
     pure_row(

@@ -16,7 +16,11 @@ const NAME: &str = "1 to 128 of the characters a-z A-Z 0-9 - _ .";
 
 impl Mount {
     pub(super) fn check(&self) -> Result<(), PlanError> {
-        check_absolute("mounts.destination", &self.destination)?;
+        let field = "mounts.destination";
+        check_absolute(field, &self.destination)?;
+        check_value(field, &self.destination, "a path below the root", |path| {
+            path.bytes().any(|byte| byte != b'/')
+        })?;
         match &self.source {
             None => return Err(refused("mounts.source", "empty", "a source")),
             Some(source) => source.check()?,

@@ -98,6 +98,11 @@ impl Capabilities {
             let accepted = "a part of the permitted set";
             return Err(refused("process.capabilities.effective", set, accepted));
         }
+        if self.ambient & !(self.permitted & self.inheritable) != 0 {
+            let set = format_args!("{:#x}", self.ambient);
+            let accepted = "a part of the permitted and of the inheritable set";
+            return Err(refused("process.capabilities.ambient", set, accepted));
+        }
         Ok(())
     }
 }
