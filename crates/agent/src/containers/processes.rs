@@ -1,4 +1,4 @@
-use container_plan::Control;
+use container_plan::Cgroup;
 use guest_container::Stats;
 use msb_agent_protocol::Status;
 use msb_agent_protocol::v1::{
@@ -10,8 +10,6 @@ use crate::exec;
 
 /// The highest number of a signal.
 const SIGNAL_MAX: i32 = 64;
-/// The most limits that one call changes.
-const CONTROLS_MAX: usize = 128;
 
 impl Containers {
     /// Sends a signal to the first process of a container, or to all processes.
@@ -75,19 +73,9 @@ impl Containers {
     /// Changes the limits of a container.
     pub(super) async fn update(&self, request: UpdateContainerRequest) -> Result<(), Status> {
         let container = self.get(&request.container_id)?;
-        let count = request.controls.len();
-        if count > CONTROLS_MAX {
-            return Err(Status::invalid_argument(format!(
-                "{count} limits are changed at once, the limit is {CONTROLS_MAX}"
-            )));
-        }
-        let controls = request.controls.into_iter().map(|control| Control {
-            file: control.file,
-            value: control.value,
-        });
-        let controls: Vec<_> = controls.collect();
+        let cgroup = Cgroup::from_bytes(&request.cgroup).map_err(|error| invalid(&error))?;
         blocking(move || {
-            let limited = container.group.limit(&controls);
+            let limited = container.group.limit(&cgroup.controls);
             limited.map_err(|error| invalid(&error))
         })
         .await

@@ -7,10 +7,10 @@ use container_plan::{
 };
 use msb_agent_protocol::v1::container_event::Event;
 use msb_agent_protocol::v1::{
-    ContainerControl, ContainerPidsRequest, ContainerRoot, ContainerStatsRequest,
-    CreateContainerRequest, DeleteContainerRequest, Exec, ExecContainer, Namespaces,
-    PauseContainerRequest, ResumeContainerRequest, SignalContainerRequest, UpdateContainerRequest,
-    WatchContainersRequest, container_root, exit_status,
+    ContainerPidsRequest, ContainerRoot, ContainerStatsRequest, CreateContainerRequest,
+    DeleteContainerRequest, Exec, ExecContainer, Namespaces, PauseContainerRequest,
+    ResumeContainerRequest, SignalContainerRequest, UpdateContainerRequest, WatchContainersRequest,
+    container_root, exit_status,
 };
 use msb_agent_protocol::{Bytes, Client, Code, Command, Output};
 use msb_runtime::{Home, Sandbox};
@@ -130,17 +130,22 @@ async fn limits(client: &mut Client) -> Result<()> {
         "{stats:?}"
     );
     ensure!(stats.memory_max == Some(64 << 20), "{stats:?}");
-    let limit = |file: &str| UpdateContainerRequest {
+    let limit = |cgroup: Bytes| UpdateContainerRequest {
         container_id: id(),
-        controls: vec![ContainerControl {
-            file: file.to_owned(),
-            value: "32".to_owned(),
-        }],
+        cgroup,
     };
-    containers.update(limit("pids.max")).await?;
+    let control = Control {
+        file: "pids.max".to_owned(),
+        value: "32".to_owned(),
+    };
+    let cgroup = Cgroup {
+        controls: vec![control],
+        ..Cgroup::default()
+    };
+    containers.update(limit(cgroup.to_bytes()?.into())).await?;
     let (said, _) = exec(client, "whole", &["cat", "/sys/fs/cgroup/pids.max"], None).await?;
     ensure!(said == "32\n", "{said}");
-    let wrong = containers.update(limit("cgroup.procs")).await;
+    let wrong = containers.update(limit(Bytes::from_static(b"\xff"))).await;
     ensure!(wrong.is_err_and(|status| status.code() == Code::InvalidArgument));
     let pids = ContainerPidsRequest { container_id: id() };
     ensure!(containers.pids(pids).await?.into_inner().pids.len() == 1);
