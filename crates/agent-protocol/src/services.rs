@@ -149,7 +149,7 @@ impl<S: Supervisor + Proxy> Services<S> {
         path: &str,
         request: Request<Incoming>,
     ) -> BoxFuture<Response<Body>, Infallible> {
-        match known.iter().find(|known| **known == call) {
+        match known.iter().copied().find(|known| *known == call) {
             Some(call) => pass(self.proxy.clone(), call, request),
             None => refused(path),
         }

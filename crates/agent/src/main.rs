@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     if Path::new(&name).file_name() == Some(questions::NAME.as_ref()) {
         return questions::run(arguments);
     }
-    if name == containers::PROGRAM_NAME {
+    if name == guest_container::PROGRAM_NAME {
         return containers::run(arguments);
     }
     if name == sftp::NAME {

@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::io;
 
 /// The error of a container that cannot be made, changed or removed.
@@ -28,4 +29,15 @@ pub(crate) fn step<E: Into<io::Error>>(
         action: action.into(),
         source: source.into(),
     }
+}
+
+/// Returns an error and its sources as one line.
+pub fn chain(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line
 }

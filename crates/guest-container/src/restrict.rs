@@ -30,7 +30,7 @@ const UMASK: u32 = 0o022;
 ///
 /// # Errors
 /// If the kernel refuses a step, or `ready` fails.
-pub fn restrict<T, E: From<ContainerError>>(
+pub(crate) fn restrict<T, E: From<ContainerError>>(
     process: &Process,
     filter: Option<&SeccompFilter>,
     ready: impl FnOnce() -> Result<T, E>,

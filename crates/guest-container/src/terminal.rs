@@ -27,7 +27,7 @@ struct Pair {
 ///
 /// # Errors
 /// If the container has no `/dev/pts`.
-pub fn open_terminal(uid: u32, size: TerminalSize) -> Result<OwnedFd, ContainerError> {
+pub(crate) fn open_terminal(uid: u32, size: TerminalSize) -> Result<OwnedFd, ContainerError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open("/", flags, Mode::empty()).map_err(step("open the root"))?;
     let pair = open(&root, uid, size).map_err(step("open a terminal in /dev/pts"))?;
@@ -40,7 +40,7 @@ pub fn open_terminal(uid: u32, size: TerminalSize) -> Result<OwnedFd, ContainerE
 ///
 /// # Errors
 /// If the container has no `/dev/pts`.
-pub fn open_terminal_in(
+pub(crate) fn open_terminal_in(
     root: &OwnedFd,
     uid: u32,
     size: TerminalSize,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use container_plan::{ContainerPlan, NamespaceScope};
+use guest_container::{Answer, Group, PROGRAM_NAME, receive_answer, send_parts};
 use msb_agent_protocol::Status;
 use msb_agent_protocol::v1::container_event::Event;
 use msb_agent_protocol::v1::{
@@ -13,9 +14,8 @@ use rustix::thread::ThreadNameSpaceType;
 use tokio::sync::oneshot;
 
 use super::container::{Container, Parts, Waiting, exit_code};
-use super::control::{self, Answer};
 use super::ground::Ground;
-use super::{Containers, PROGRAM_NAME, blocking, delete, finish, invalid, not_started, refused};
+use super::{Containers, blocking, delete, finish, invalid, not_started, refused};
 use crate::console;
 use crate::exec::{self, ContainerProcess, NamespacesOf, Pipes, Process};
 
@@ -70,7 +70,7 @@ impl Containers {
         };
         let pid = process.pid;
         let oom_score = plan.process.oom_score_adj;
-        let parts = [vec![request.plan.to_vec()], ground.root.clone()].concat();
+        let parts = [vec![request.plan.to_vec()], ground.root.to_parts()].concat();
         let set_up = blocking(move || {
             let outcome = set_up(&control, &ground, pid, oom_score, &parts);
             Ok((outcome, control, ground))
@@ -240,11 +240,7 @@ fn set_up(
 }
 
 /// Moves a process that is not in its container's group yet, and sets its score for the lack of memory.
-pub(super) fn join(
-    group: &guest_container::Group,
-    pid: i32,
-    oom_score: Option<i32>,
-) -> Result<(), Status> {
+pub(super) fn join(group: &Group, pid: i32, oom_score: Option<i32>) -> Result<(), Status> {
     rustix::io::write(group.processes(), pid.to_string().as_bytes())
         .map_err(|error| refused("move the process to its control group", &error))?;
     if let Some(score) = oom_score {
@@ -256,9 +252,9 @@ pub(super) fn join(
 
 /// Sends the parts, and waits until the process is ready. Returns the terminal that it has opened.
 pub(super) fn hear_ready(control: &UnixStream, parts: &[&[u8]]) -> Result<Option<OwnedFd>, Status> {
-    let sent = control::send_parts(control, parts);
+    let sent = send_parts(control, parts);
     // A process that cannot hear all has said why.
-    let answer = control::receive_answer(control);
+    let answer = receive_answer(control);
     match answer {
         Ok(Answer::Ready(terminal)) => Ok(terminal),
         Ok(Answer::Failed(failure)) => Err(not_started(failure)),

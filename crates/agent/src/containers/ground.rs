@@ -1,9 +1,12 @@
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 
 use container_plan::{ContainerPlan, MountSource, PodMemory};
-use guest_container::{Group, SCRATCH};
+use guest_container::{Group, RootSource, SCRATCH};
 use msb_agent_protocol::v1::{ContainerDisks, ContainerRoot, container_root};
 use msb_agent_protocol::{Bytes, Status};
 
@@ -12,9 +15,6 @@ use super::{invalid, refused};
 use crate::boot::{self, own_mounts};
 use crate::exec;
 
-/// The first words of the parts that describe a root.
-pub(super) const DIRECTORY: &[u8] = b"directory";
-pub(super) const DISKS: &[u8] = b"disks";
 /// The most layers of a root. containerd's images have at most 127.
 const LAYERS_MAX: usize = 128;
 
@@ -23,8 +23,7 @@ const LAYERS_MAX: usize = 128;
 pub(super) struct Ground {
     pub(super) group: Group,
     pub(super) memory: Vec<Memory>,
-    /// The parts that describe the root to the first process.
-    pub(super) root: Vec<Vec<u8>>,
+    pub(super) root: RootSource,
     pub(super) upper: Option<UpperDisk>,
 }
 
@@ -96,8 +95,8 @@ fn memory(plan: &ContainerPlan) -> io::Result<Vec<Memory>> {
     wanted.map(Memory::acquire).collect()
 }
 
-/// Returns the parts that describe a root, and the device node of its disk for changes.
-fn describe(root: ContainerRoot) -> Result<(Vec<Vec<u8>>, Option<String>), Status> {
+/// Returns the origin of a root, and the device node of its disk for changes.
+fn describe(root: ContainerRoot) -> Result<(RootSource, Option<String>), Status> {
     match root.source {
         Some(container_root::Source::Directory(path)) => Ok((of_directory(&path)?, None)),
         Some(container_root::Source::Disks(disks)) => of_disks(&disks),
@@ -107,7 +106,7 @@ fn describe(root: ContainerRoot) -> Result<(Vec<Vec<u8>>, Option<String>), Statu
     }
 }
 
-fn of_directory(path: &Bytes) -> Result<Vec<Vec<u8>>, Status> {
+fn of_directory(path: &Bytes) -> Result<RootSource, Status> {
     if !path.starts_with(b"/") || path.contains(&0) {
         let message = format!(
             "the root directory {} is not an absolute path",
@@ -115,10 +114,10 @@ fn of_directory(path: &Bytes) -> Result<Vec<Vec<u8>>, Status> {
         );
         return Err(Status::invalid_argument(message));
     }
-    Ok(vec![DIRECTORY.to_vec(), path.to_vec()])
+    Ok(RootSource::Directory(OsStr::from_bytes(path).into()))
 }
 
-fn of_disks(disks: &ContainerDisks) -> Result<(Vec<Vec<u8>>, Option<String>), Status> {
+fn of_disks(disks: &ContainerDisks) -> Result<(RootSource, Option<String>), Status> {
     let count = disks.layers.len();
     if !(1..=LAYERS_MAX).contains(&count) {
         let message = format!("the root has {count} layers, accepted are 1 to {LAYERS_MAX}");
@@ -129,12 +128,15 @@ fn of_disks(disks: &ContainerDisks) -> Result<(Vec<Vec<u8>>, Option<String>), St
     };
     let upper = Some(&disks.upper).filter(|serial| !serial.is_empty());
     let upper = upper.map(find).transpose()?;
-    let device = upper.clone().unwrap_or_default().into_bytes();
-    let mut parts = vec![DISKS.to_vec(), device];
-    for serial in &disks.layers {
-        parts.push(find(serial)?.into_bytes());
-    }
-    Ok((parts, upper))
+    let layers = disks
+        .layers
+        .iter()
+        .map(|serial| find(serial).map(PathBuf::from));
+    let source = RootSource::Disks {
+        layers: layers.collect::<Result<_, _>>()?,
+        upper: upper.as_ref().map(PathBuf::from),
+    };
+    Ok((source, upper))
 }
 
 #[cfg(test)]
@@ -149,9 +151,9 @@ mod tests {
                 source: Some(source),
             })
         };
-        let (parts, upper) = directory(b"/srv/root").expect("a path");
-        assert_eq!(parts, [DIRECTORY.to_vec(), b"/srv/root".to_vec()]);
-        assert_eq!(upper, None);
+        let described = directory(b"/srv/root").expect("a path");
+        let source = RootSource::Directory("/srv/root".into());
+        assert_eq!(described, (source, None));
         for path in [&b""[..], b"srv", b"/a\0b"] {
             directory(path).expect_err("no path");
         }

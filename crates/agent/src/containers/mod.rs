@@ -1,14 +1,13 @@
 //! Containers in the sandbox: each is a group of processes with namespaces and a root filesystem of their own.
 
-mod child;
 mod container;
-mod control;
 mod create;
 mod delete;
 mod freeze;
 mod ground;
 mod memory;
 mod processes;
+mod program;
 mod service;
 mod start;
 mod watch;
@@ -25,8 +24,8 @@ use tokio::sync::broadcast;
 use crate::console::chain;
 use crate::exec::Running;
 use crate::reaper::Reaper;
-pub(crate) use child::{PROGRAM_NAME, run};
 use container::Container;
+pub(crate) use program::run;
 
 /// The most containers. A pod of Kubernetes has some ten.
 const CONTAINERS_MAX: usize = 256;

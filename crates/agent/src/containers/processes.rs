@@ -1,5 +1,4 @@
 use container_plan::Cgroup;
-use guest_container::Stats;
 use msb_agent_protocol::Status;
 use msb_agent_protocol::v1::{
     ContainerStatsReply, ResizeContainerRequest, SignalContainerRequest, UpdateContainerRequest,
@@ -67,7 +66,7 @@ impl Containers {
     /// Reads the figures of a container.
     pub(super) async fn stats(&self, id: &str) -> Result<ContainerStatsReply, Status> {
         let container = self.get(id)?;
-        blocking(move || Ok(reply(&container.group.stats()))).await
+        blocking(move || Ok(container.group.stats())).await
     }
 
     /// Changes the limits of a container.
@@ -79,34 +78,5 @@ impl Containers {
             limited.map_err(|error| invalid(&error))
         })
         .await
-    }
-}
-
-fn reply(stats: &Stats) -> ContainerStatsReply {
-    ContainerStatsReply {
-        pids_current: stats.pids_current,
-        pids_max: stats.pids_max,
-        cpu_usage_us: stats.cpu_usage_us,
-        cpu_user_us: stats.cpu_user_us,
-        cpu_system_us: stats.cpu_system_us,
-        cpu_periods: stats.cpu_periods,
-        cpu_throttled_periods: stats.cpu_throttled_periods,
-        cpu_throttled_us: stats.cpu_throttled_us,
-        memory_current: stats.memory_current,
-        memory_max: stats.memory_max,
-        memory_swap_current: stats.memory_swap_current,
-        memory_swap_max: stats.memory_swap_max,
-        memory_anon: stats.memory_anon,
-        memory_file: stats.memory_file,
-        memory_slab: stats.memory_slab,
-        memory_inactive_file: stats.memory_inactive_file,
-        memory_page_faults: stats.memory_page_faults,
-        memory_major_page_faults: stats.memory_major_page_faults,
-        memory_oom: stats.memory_oom,
-        memory_oom_kill: stats.memory_oom_kill,
-        io_read_bytes: stats.io.map(|io| io.read_bytes),
-        io_written_bytes: stats.io.map(|io| io.written_bytes),
-        io_reads: stats.io.map(|io| io.reads),
-        io_writes: stats.io.map(|io| io.writes),
     }
 }

@@ -1,13 +1,13 @@
 use std::os::unix::net::UnixStream;
 
 use container_plan::Process as ProcessPlan;
+use guest_container::{Answer, receive_answer, send_go};
 use msb_agent_protocol::v1::container_event::Event;
 use msb_agent_protocol::v1::{ContainerStarted, ExecContainer, ExecInput, Failure, StartContainer};
 use msb_agent_protocol::{Status, Streaming};
 use tokio::sync::oneshot;
 
 use super::container::Waiting;
-use super::control::{self, Answer};
 use super::create::{hear_ready, join, pair, words};
 use super::{Containers, blocking, finish, invalid, refused};
 use crate::exec::{self, ContainerProcess, Events, Pipes};
@@ -56,7 +56,7 @@ impl Containers {
         finish(async move {
             let (control, inherited) = pair()?;
             let kept = vec![inherited];
-            let (mut process, ended) = containers.launch(ContainerProcess {
+            let launched = containers.launch(ContainerProcess {
                 words: words(&kept),
                 namespaces: Some(container.namespaces.clone()),
                 kept,
@@ -64,7 +64,10 @@ impl Containers {
                     has_stdin: exec.stdin,
                     owner: plan.uid,
                 }),
-            })?;
+            });
+            // A process cannot enter the namespaces of one that has ended.
+            let ended = |status| container.running().err().unwrap_or(status);
+            let (mut process, ended) = launched.map_err(ended)?;
             let (pid, shared) = (process.pid, container.clone());
             let set_up = blocking(move || {
                 join(&shared.group, pid, plan.oom_score_adj)?;
@@ -103,8 +106,8 @@ impl Containers {
 
 /// Starts a process that is ready. Returns why it has not become its program; `None` if it has, or was killed.
 fn let_go(control: &UnixStream) -> Result<Option<Failure>, Status> {
-    let sent = control::send_go(control);
-    match control::receive_answer(control) {
+    let sent = send_go(control);
+    match receive_answer(control) {
         Ok(Answer::End) => Ok(None),
         Ok(Answer::Failed(failure)) => Ok(Some(failure)),
         Ok(Answer::Ready(_)) => Err(Status::internal("the container's process is ready twice")),

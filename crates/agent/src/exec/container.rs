@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::process::Command;
 
+use guest_container::PROGRAM_NAME;
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::Failure;
 use rustix::process::Uid;
@@ -15,7 +16,6 @@ use super::own_program;
 use super::process::Prepared;
 use super::program::Program;
 use super::streams::{no_streams, pipe_streams};
-use crate::containers::PROGRAM_NAME;
 
 /// A process of a container, which is the agent's own program at first, and takes the container's rights itself.
 ///

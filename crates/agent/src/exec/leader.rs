@@ -10,13 +10,13 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::sync::Arc;
 
+use guest_container::Replacement;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Gid, Resource, Rlimit, Uid, chdir, ioctl_tiocsctty, setrlimit, setsid};
 
 use super::accounts::Identity;
 use super::control_group::ControlGroup;
 use super::namespaces::Isolation;
-use super::replacement::Replacement;
 
 /// The state of a child before it becomes the program.
 pub(super) struct Leader {

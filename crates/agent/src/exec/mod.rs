@@ -14,7 +14,6 @@ mod namespaces;
 mod own_program;
 mod process;
 mod program;
-mod replacement;
 mod running;
 mod signals;
 mod streams;
@@ -47,7 +46,6 @@ pub(crate) use namespaces::{NamespacesOf, among_commands, note_end, own_number, 
 pub(crate) use process::Process;
 use process::{NotStarted, Prepared};
 pub(crate) use program::{Program, find as find_program};
-pub(crate) use replacement::Replacement;
 pub(crate) use running::Running;
 use signals::Group;
 pub(crate) use signals::send as send_signal;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use guest_container::Replacement;
 use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Exec, Failure, Namespaces};
 use rustix::fs::{Mode, OFlags, open};
@@ -17,7 +18,6 @@ use super::failure::{bad_request, guest_failure, refused_action};
 use super::leader::Leader;
 use super::namespaces::{self, Isolation};
 use super::program::Program;
-use super::replacement::Replacement;
 use super::signals::Group;
 use super::streams::{
     Ends, Output, Stdin, Streams, Terminal, no_streams, pipe_streams, terminal_streams,

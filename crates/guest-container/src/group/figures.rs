@@ -1,94 +1,49 @@
-/// The figures of a control group, named as its files and their lines. Those that could not be read are `None`, and so
-/// is a limit of `max`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stats {
-    /// The number of processes and threads.
-    pub pids_current: Option<u64>,
-    /// The most processes and threads.
-    pub pids_max: Option<u64>,
-    /// The time of processors, in microseconds.
-    pub cpu_usage_us: Option<u64>,
-    /// The part of that in programs, in microseconds.
-    pub cpu_user_us: Option<u64>,
-    /// The part of that in the kernel, in microseconds.
-    pub cpu_system_us: Option<u64>,
-    /// The number of periods of `cpu.max`.
-    pub cpu_periods: Option<u64>,
-    /// The number of periods in which the group was stopped.
-    pub cpu_throttled_periods: Option<u64>,
-    /// The time for which the group was stopped, in microseconds.
-    pub cpu_throttled_us: Option<u64>,
-    /// The memory, in bytes.
-    pub memory_current: Option<u64>,
-    /// The most memory, in bytes.
-    pub memory_max: Option<u64>,
-    /// The swap space, in bytes.
-    pub memory_swap_current: Option<u64>,
-    /// The most swap space, in bytes.
-    pub memory_swap_max: Option<u64>,
-    /// Memory of programs that no file has, in bytes.
-    pub memory_anon: Option<u64>,
-    /// Cached files, in bytes.
-    pub memory_file: Option<u64>,
-    /// Memory of the kernel for the group, in bytes.
-    pub memory_slab: Option<u64>,
-    /// Cached files that were not used lately, in bytes.
-    pub memory_inactive_file: Option<u64>,
-    /// The number of page faults.
-    pub memory_page_faults: Option<u64>,
-    /// The number of page faults that waited for a disk.
-    pub memory_major_page_faults: Option<u64>,
-    /// The number of times that the limit could not be kept.
-    pub memory_oom: Option<u64>,
-    /// The number of processes that were killed for it.
-    pub memory_oom_kill: Option<u64>,
-    /// Reads and writes; `None` if no disk was used.
-    pub io: Option<IoFigures>,
-}
+//! The figures of a control group, from the files of version 2.
+
+use msb_agent_protocol::v1::ContainerStatsReply;
 
 /// Reads and writes of all disks together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct IoFigures {
-    /// The bytes read.
-    pub read_bytes: u64,
-    /// The bytes written.
-    pub written_bytes: u64,
-    /// The number of reads.
-    pub reads: u64,
-    /// The number of writes.
-    pub writes: u64,
+struct IoFigures {
+    read_bytes: u64,
+    written_bytes: u64,
+    reads: u64,
+    writes: u64,
 }
 
-impl Stats {
-    /// Reads the figures from the files of a group, which `file` returns by name.
-    pub(super) fn read(file: impl Fn(&str) -> Option<String>) -> Self {
-        let number = |name| file(name)?.trim_end().parse().ok();
-        let cpu = file("cpu.stat").unwrap_or_default();
-        let memory = file("memory.stat").unwrap_or_default();
-        let events = file("memory.events").unwrap_or_default();
-        Self {
-            pids_current: number("pids.current"),
-            pids_max: number("pids.max"),
-            cpu_usage_us: line(&cpu, "usage_usec"),
-            cpu_user_us: line(&cpu, "user_usec"),
-            cpu_system_us: line(&cpu, "system_usec"),
-            cpu_periods: line(&cpu, "nr_periods"),
-            cpu_throttled_periods: line(&cpu, "nr_throttled"),
-            cpu_throttled_us: line(&cpu, "throttled_usec"),
-            memory_current: number("memory.current"),
-            memory_max: number("memory.max"),
-            memory_swap_current: number("memory.swap.current"),
-            memory_swap_max: number("memory.swap.max"),
-            memory_anon: line(&memory, "anon"),
-            memory_file: line(&memory, "file"),
-            memory_slab: line(&memory, "slab"),
-            memory_inactive_file: line(&memory, "inactive_file"),
-            memory_page_faults: line(&memory, "pgfault"),
-            memory_major_page_faults: line(&memory, "pgmajfault"),
-            memory_oom: line(&events, "oom"),
-            memory_oom_kill: line(&events, "oom_kill"),
-            io: file("io.stat").and_then(|text| disks(&text)),
-        }
+/// Reads the figures from the files of a group, which `file` returns by name. Those that cannot be read are missing, and
+/// so is a limit of `max`.
+pub(super) fn read(file: impl Fn(&str) -> Option<String>) -> ContainerStatsReply {
+    let number = |name| file(name)?.trim_end().parse().ok();
+    let cpu = file("cpu.stat").unwrap_or_default();
+    let memory = file("memory.stat").unwrap_or_default();
+    let events = file("memory.events").unwrap_or_default();
+    let io = file("io.stat").and_then(|text| disks(&text));
+    ContainerStatsReply {
+        pids_current: number("pids.current"),
+        pids_max: number("pids.max"),
+        cpu_usage_us: line(&cpu, "usage_usec"),
+        cpu_user_us: line(&cpu, "user_usec"),
+        cpu_system_us: line(&cpu, "system_usec"),
+        cpu_periods: line(&cpu, "nr_periods"),
+        cpu_throttled_periods: line(&cpu, "nr_throttled"),
+        cpu_throttled_us: line(&cpu, "throttled_usec"),
+        memory_current: number("memory.current"),
+        memory_max: number("memory.max"),
+        memory_swap_current: number("memory.swap.current"),
+        memory_swap_max: number("memory.swap.max"),
+        memory_anon: line(&memory, "anon"),
+        memory_file: line(&memory, "file"),
+        memory_slab: line(&memory, "slab"),
+        memory_inactive_file: line(&memory, "inactive_file"),
+        memory_page_faults: line(&memory, "pgfault"),
+        memory_major_page_faults: line(&memory, "pgmajfault"),
+        memory_oom: line(&events, "oom"),
+        memory_oom_kill: line(&events, "oom_kill"),
+        io_read_bytes: io.map(|io| io.read_bytes),
+        io_written_bytes: io.map(|io| io.written_bytes),
+        io_reads: io.map(|io| io.reads),
+        io_writes: io.map(|io| io.writes),
     }
 }
 
@@ -125,7 +80,7 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_lines_with_their_names() {
-        let stats = Stats::read(|file| {
+        let stats = read(|file| {
             let text = match file {
                 "pids.current" => "3\n",
                 "pids.max" | "memory.max" => "max\n",
@@ -138,7 +93,7 @@ mod tests {
             };
             Some(text.to_owned())
         });
-        let expected = Stats {
+        let expected = ContainerStatsReply {
             pids_current: Some(3),
             cpu_usage_us: Some(7),
             cpu_user_us: Some(5),
@@ -151,13 +106,11 @@ mod tests {
             memory_page_faults: Some(4),
             memory_oom: Some(2),
             memory_oom_kill: Some(1),
-            io: Some(IoFigures {
-                read_bytes: 2,
-                written_bytes: 2,
-                reads: 3,
-                writes: 4,
-            }),
-            ..Stats::default()
+            io_read_bytes: Some(2),
+            io_written_bytes: Some(2),
+            io_reads: Some(3),
+            io_writes: Some(4),
+            ..ContainerStatsReply::default()
         };
         assert_eq!(stats, expected);
     }

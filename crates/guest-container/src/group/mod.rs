@@ -8,13 +8,12 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use container_plan::{Cgroup, Control};
+use msb_agent_protocol::v1::ContainerStatsReply;
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
 use crate::ContainerError;
 use crate::error::step;
-
-pub use figures::{IoFigures, Stats};
 
 /// The most groups in a container's that are listed and removed. systemd in a container makes some hundred.
 pub const GROUPS_MAX: usize = 4096;
@@ -92,8 +91,8 @@ impl Group {
 
     /// Returns the figures of the group. Those that cannot be read are missing.
     #[must_use]
-    pub fn stats(&self) -> Stats {
-        Stats::read(|file| tree::read(self.directory.as_fd(), file).ok())
+    pub fn stats(&self) -> ContainerStatsReply {
+        figures::read(|file| tree::read(self.directory.as_fd(), file).ok())
     }
 
     /// Returns the process IDs in the group and in the groups in it, at most [`PIDS_MAX`].

@@ -34,13 +34,13 @@ const SCRATCH_OPTIONS: &std::ffi::CStr = c"mode=700,size=1M";
 
 /// The container that a process sets up around itself.
 #[derive(Debug)]
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     /// The plan.
-    pub plan: &'a ContainerPlan,
+    pub(crate) plan: &'a ContainerPlan,
     /// The origin of the root filesystem.
-    pub root: &'a RootSource,
+    pub(crate) root: &'a RootSource,
     /// The directory of the agent's own mounts, which has the directory [`SCRATCH`] and those of the pod's memory.
-    pub own_mounts: BorrowedFd<'a>,
+    pub(crate) own_mounts: BorrowedFd<'a>,
 }
 
 /// Makes the namespaces and the root filesystem of a container around this process, which is single-threaded, leads a
@@ -50,7 +50,7 @@ pub struct Setup<'a> {
 /// # Errors
 /// If the plan asks for something that this guest does not do, or the kernel refuses a step. The process has to end
 /// then, and everything that was made ends with it.
-pub fn set_up(setup: &Setup<'_>) -> Result<Option<OwnedFd>, ContainerError> {
+pub(crate) fn set_up(setup: &Setup<'_>) -> Result<Option<OwnedFd>, ContainerError> {
     let plan = setup.plan;
     // A process that joins the container early does not see into this one.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(step("hide the process"))?;

@@ -1,6 +1,7 @@
-use std::ffi::CString;
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, mkdirat, open, openat, openat2};
@@ -11,6 +12,9 @@ use crate::ContainerError;
 use crate::error::step;
 use crate::point::descriptor_path;
 
+/// The first parts of the two origins.
+const DIRECTORY: &[u8] = b"directory";
+const DISKS: &[u8] = b"disks";
 /// The mount point of the container's root, below the scratch directory.
 const ROOT: &str = "root";
 /// The mount point of the disk for changes.
@@ -31,6 +35,37 @@ pub enum RootSource {
         /// The device node of an ext4 filesystem that takes the changes; `None` for a read-only root.
         upper: Option<PathBuf>,
     },
+}
+
+impl RootSource {
+    /// Returns the parts that describe the root to a first process.
+    #[must_use]
+    pub fn to_parts(&self) -> Vec<Vec<u8>> {
+        let bytes = |path: &Path| path.as_os_str().as_bytes().to_vec();
+        match self {
+            Self::Directory(path) => vec![DIRECTORY.to_vec(), bytes(path)],
+            Self::Disks { layers, upper } => {
+                let upper = upper.as_deref().map(bytes).unwrap_or_default();
+                let layers = layers.iter().map(|layer| bytes(layer));
+                [DISKS.to_vec(), upper].into_iter().chain(layers).collect()
+            }
+        }
+    }
+
+    /// Reads what [`to_parts`](Self::to_parts) writes.
+    pub(crate) fn from_parts(parts: &[Vec<u8>]) -> Result<Self, ContainerError> {
+        let path = |part: &Vec<u8>| PathBuf::from(OsStr::from_bytes(part));
+        match parts {
+            [kind, directory] if kind == DIRECTORY => Ok(Self::Directory(path(directory))),
+            [kind, upper, layers @ ..] if kind == DISKS => Ok(Self::Disks {
+                layers: layers.iter().map(path).collect(),
+                upper: (!upper.is_empty()).then(|| path(upper)),
+            }),
+            _ => Err(ContainerError::Unavailable {
+                what: "the origin of the root filesystem".to_owned(),
+            }),
+        }
+    }
 }
 
 /// Mounts the root filesystem, and opens it.
@@ -116,4 +151,24 @@ fn mount_upper(scratch: BorrowedFd<'_>, device: &Path, point: &str) -> Result<()
 fn make(scratch: BorrowedFd<'_>, name: &str) -> Result<String, ContainerError> {
     mkdirat(scratch, name, Mode::from_raw_mode(0o700)).map_err(step("make a mount point"))?;
     Ok(format!("/proc/self/fd/{}/{name}", scratch.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_read_as_it_was_written() {
+        let disks = |upper: Option<&str>| RootSource::Disks {
+            layers: vec!["/dev/vdb".into(), "/dev/vda".into()],
+            upper: upper.map(PathBuf::from),
+        };
+        let directory = RootSource::Directory("/srv/root".into());
+        for source in [directory, disks(None), disks(Some("/dev/vdc"))] {
+            let parts = source.to_parts();
+            assert_eq!(RootSource::from_parts(&parts).expect("read"), source);
+        }
+        RootSource::from_parts(&[]).expect_err("nothing");
+        RootSource::from_parts(&[b"share".to_vec(), b"/".to_vec()]).expect_err("unknown");
+    }
 }

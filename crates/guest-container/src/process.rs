@@ -8,29 +8,34 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsFd as _, FromRawFd as _, OwnedFd};
-use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use container_plan::{ContainerPlan, Process, SeccompFilter};
-use guest_container::{ContainerError, RootSource, Setup, open_terminal, restrict, set_up};
-use msb_agent_protocol::Bytes;
 use msb_agent_protocol::v1::{Failure, FailureKind};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use super::control;
-use super::ground::{DIRECTORY, DISKS};
-use crate::console::chain;
-use crate::exec::{Program, Replacement, find_program, own_home, parse_environment, variable};
+use crate::error::chain;
+use crate::restrict::restrict;
+use crate::setup::{Setup, set_up};
+use crate::terminal::open_terminal;
+use crate::{ContainerError, Replacement, RootSource, control};
 
 /// The name by which the agent's program finds that it is to be a process of a container.
-pub(crate) const PROGRAM_NAME: &str = "msb-container";
+pub const PROGRAM_NAME: &str = "msb-container";
 
 /// Exit codes of a process that is not started, as of a shell.
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+
+/// A program that was found in the container's root, as its user sees it.
+pub struct Found {
+    /// The program, with its arguments and its environment.
+    pub replacement: Replacement,
+    /// Finds the reason why the kernel refuses the program.
+    pub explain: Box<dyn FnOnce(&io::Error) -> Failure>,
+}
 
 /// The failure of a process, for the agent.
 struct Refused(Failure);
@@ -63,9 +68,12 @@ impl From<Failure> for Refused {
     }
 }
 
-/// Becomes the program of a plan. The arguments are the numbers of two descriptors: the control socket, and for a
-/// first process the directory of the agent's own mounts. Returns only if that fails.
-pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+/// The search for the program of a process, by its user, in the container's root.
+type Find = fn(&Process) -> Result<Found, Failure>;
+
+/// Becomes the program of a plan, which `find` finds. The arguments are the numbers of two descriptors: the control
+/// socket, and for a first process the directory of the agent's own mounts. Returns only if that fails.
+pub fn become_process(mut arguments: impl Iterator<Item = OsString>, find: Find) -> ExitCode {
     // The name is for lists of processes alone.
     let _ = rustix::thread::set_name(c"msb-container");
     let Some(control) = inherited(arguments.next()) else {
@@ -73,8 +81,8 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     let control = UnixStream::from(control);
     let Refused(failure) = match inherited(arguments.next()) {
-        Some(own_mounts) => first(&control, own_mounts),
-        None => further(&control),
+        Some(own_mounts) => first(&control, own_mounts, find),
+        None => further(&control, find),
     };
     control::send_failure(&control, &failure);
     match failure.kind() {
@@ -93,24 +101,30 @@ fn inherited(word: Option<OsString>) -> Option<OwnedFd> {
 }
 
 /// Sets up the container around this process, its first one.
-fn first(control: &UnixStream, own_mounts: OwnedFd) -> Refused {
-    let made = || -> Result<Ready, Refused> {
+fn first(control: &UnixStream, own_mounts: OwnedFd, find: Find) -> Refused {
+    let made = || -> Result<Found, Refused> {
         let parts = control::receive_parts(control)?;
         let plan = plan(parts.first())?;
-        let root = root(parts.get(1..).unwrap_or_default())?;
+        let root = RootSource::from_parts(parts.get(1..).unwrap_or_default())?;
         let terminal = set_up(&Setup {
             plan: &plan,
             root: &root,
             own_mounts: own_mounts.as_fd(),
         })?;
-        ready(control, &plan.process, plan.seccomp.as_ref(), terminal)
+        ready(
+            control,
+            &plan.process,
+            plan.seccomp.as_ref(),
+            terminal,
+            find,
+        )
     };
     become_program(made())
 }
 
 /// Becomes a further process of the container that this process is in.
-fn further(control: &UnixStream) -> Refused {
-    let made = || -> Result<Ready, Refused> {
+fn further(control: &UnixStream, find: Find) -> Refused {
+    let made = || -> Result<Found, Refused> {
         // No process of the container sees into this one.
         set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from)?;
         let parts = control::receive_parts(control)?;
@@ -124,28 +138,23 @@ fn further(control: &UnixStream) -> Refused {
             &process,
             plan.seccomp.as_ref(),
             terminal.transpose()?,
+            find,
         )
     };
     become_program(made())
 }
 
-/// A process with all rights of its program, and no others.
-struct Ready {
-    program: Program,
-    replacement: Replacement,
-}
-
 /// Executes the program. Returns only if that fails.
-fn become_program(made: Result<Ready, Refused>) -> Refused {
+fn become_program(made: Result<Found, Refused>) -> Refused {
     match made {
-        Ok(ready) => {
+        Ok(found) => {
             // Rust's runtime ignores this signal, and a program inherits that.
             // SAFETY: the call has no memory.
             unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-            let error = ready.replacement.execute();
+            let error = found.replacement.execute();
             // SAFETY: as above. The agent may be gone when the failure is sent.
             unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
-            Refused(ready.program.explain(&error))
+            Refused((found.explain)(&error))
         }
         Err(refused) => refused,
     }
@@ -157,45 +166,14 @@ fn ready(
     process: &Process,
     filter: Option<&SeccompFilter>,
     terminal: Option<OwnedFd>,
-) -> Result<Ready, Refused> {
-    restrict(process, filter, || -> Result<Ready, Refused> {
-        let ready = find(process)?;
+    find: Find,
+) -> Result<Found, Refused> {
+    restrict(process, filter, || -> Result<Found, Refused> {
+        let found = find(process)?;
         control::send_ready(control, terminal.as_ref().map(OwnedFd::as_fd))?;
         drop(terminal);
         control::wait_for_go(control)?;
-        Ok(ready)
-    })
-}
-
-/// Finds the program of a process, as the process's user sees it.
-fn find(process: &Process) -> Result<Ready, Refused> {
-    let settings = process.env.iter();
-    let settings: Vec<_> = settings
-        .map(|setting| Bytes::copy_from_slice(setting.as_bytes()))
-        .collect();
-    let mut environment = parse_environment(&settings);
-    if variable(&environment, "HOME").is_none() {
-        let home = own_home().unwrap_or_else(|| "/".to_owned());
-        environment.push(("HOME".into(), home.into()));
-    }
-    let word = process.args.first().map_or("", String::as_str);
-    let directory = PathBuf::from(&process.cwd);
-    let path = variable(&environment, "PATH");
-    let path = find_program(word.as_bytes(), path, &directory)?;
-    let arguments = process.args.iter().map(|argument| argument.as_bytes());
-    let replacement = Replacement::new(&path, arguments, &environment);
-    let replacement = replacement.map_err(|_| {
-        let message = "an argument contains a NUL byte".to_owned();
-        Refused::new(FailureKind::BadRequest, message)
-    })?;
-    let word = Bytes::copy_from_slice(word.as_bytes());
-    Ok(Ready {
-        program: Program {
-            word,
-            path,
-            directory,
-        },
-        replacement,
+        Ok(found)
     })
 }
 
@@ -206,24 +184,4 @@ fn plan(part: Option<&Vec<u8>>) -> Result<ContainerPlan, Refused> {
 
 fn bad_plan(error: container_plan::PlanError) -> Refused {
     Refused::new(FailureKind::BadRequest, chain(&error))
-}
-
-/// Reads the origin of the root, as [`Ground`](super::ground::Ground) writes it.
-fn root(parts: &[Vec<u8>]) -> Result<RootSource, Refused> {
-    let paths = |parts: &[Vec<u8>]| parts.iter().map(|part| path(part)).collect();
-    match parts {
-        [kind, directory] if kind == DIRECTORY => Ok(RootSource::Directory(path(directory))),
-        [kind, upper, layers @ ..] if kind == DISKS => Ok(RootSource::Disks {
-            layers: paths(layers),
-            upper: (!upper.is_empty()).then(|| path(upper)),
-        }),
-        _ => {
-            let message = "the root filesystem has no origin".to_owned();
-            Err(Refused::new(FailureKind::BadRequest, message))
-        }
-    }
-}
-
-fn path(part: &[u8]) -> PathBuf {
-    OsString::from_vec(part.to_vec()).into()
 }

@@ -32,7 +32,7 @@ const GO: u8 = 2;
 
 /// The answer of a process.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub enum Answer {
     /// The process waits for its start. It has this terminal, if any.
     Ready(Option<OwnedFd>),
     /// The process ends.
@@ -41,8 +41,11 @@ pub(super) enum Answer {
     End,
 }
 
-/// Sends parts to a process.
-pub(super) fn send_parts(mut socket: &UnixStream, parts: &[&[u8]]) -> io::Result<()> {
+/// Sends parts to a process: the encoded plan, and the parts of the root or the encoded further process.
+///
+/// # Errors
+/// If the process has ended, or the socket's time limit is over.
+pub fn send_parts(mut socket: &UnixStream, parts: &[&[u8]]) -> io::Result<()> {
     let length = |length: usize| {
         let length = u32::try_from(length).map_err(io::Error::other)?;
         Ok::<_, io::Error>(length.to_le_bytes())
@@ -56,7 +59,7 @@ pub(super) fn send_parts(mut socket: &UnixStream, parts: &[&[u8]]) -> io::Result
 }
 
 /// Receives the parts that the agent sends.
-pub(super) fn receive_parts(socket: &UnixStream) -> io::Result<Vec<Vec<u8>>> {
+pub(crate) fn receive_parts(socket: &UnixStream) -> io::Result<Vec<Vec<u8>>> {
     let count = receive_length(socket, PARTS_MAX)?;
     (0..count).map(|_| receive_part(socket)).collect()
 }
@@ -78,7 +81,7 @@ fn receive_length(mut socket: &UnixStream, limit: usize) -> io::Result<usize> {
 }
 
 /// Tells the agent that the process waits for its start.
-pub(super) fn send_ready(socket: &UnixStream, terminal: Option<BorrowedFd<'_>>) -> io::Result<()> {
+pub(crate) fn send_ready(socket: &UnixStream, terminal: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let files: Vec<_> = terminal.into_iter().collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -96,14 +99,17 @@ pub(super) fn send_ready(socket: &UnixStream, terminal: Option<BorrowedFd<'_>>) 
 }
 
 /// Tells the agent that the process ends. An agent that is gone hears nothing.
-pub(super) fn send_failure(mut socket: &UnixStream, failure: &Failure) {
+pub(crate) fn send_failure(mut socket: &UnixStream, failure: &Failure) {
     let kind = u8::try_from(failure.kind).unwrap_or(0);
     let message = [&[FAILED, kind], failure.message.as_bytes()].concat();
     let _ = socket.write_all(&message);
 }
 
 /// Waits for the answer of a process.
-pub(super) fn receive_answer(mut socket: &UnixStream) -> io::Result<Answer> {
+///
+/// # Errors
+/// If the answer is none, or the socket's time limit is over.
+pub fn receive_answer(mut socket: &UnixStream) -> io::Result<Answer> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -140,12 +146,15 @@ pub(super) fn receive_answer(mut socket: &UnixStream) -> io::Result<Answer> {
 }
 
 /// Starts a process that is ready.
-pub(super) fn send_go(mut socket: &UnixStream) -> io::Result<()> {
+///
+/// # Errors
+/// If the process has ended.
+pub fn send_go(mut socket: &UnixStream) -> io::Result<()> {
     socket.write_all(&[GO])
 }
 
 /// Waits for the start.
-pub(super) fn wait_for_go(mut socket: &UnixStream) -> io::Result<()> {
+pub(crate) fn wait_for_go(mut socket: &UnixStream) -> io::Result<()> {
     let mut byte = [0];
     socket.read_exact(&mut byte)?;
     if byte == [GO] {
