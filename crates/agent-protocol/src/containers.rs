@@ -13,9 +13,9 @@ impl Client {
     /// Lets the first process of a container become its program, and carries its streams.
     ///
     /// # Errors
-    /// [`Refused`](ClientError::Refused) if the program cannot be executed, [`Files`](ClientError::Files) with the reason
-    /// if the container does not exist or was started, [`Unimplemented`](ClientError::Unimplemented) if the agent is
-    /// older than the call.
+    /// [`Refused`](ClientError::Refused) if the program cannot be executed, [`Files`](ClientError::Files) with the
+    /// reason if the container does not exist or was started, [`Unimplemented`](ClientError::Unimplemented) if the
+    /// agent is older than the call.
     pub async fn start_container(&mut self, id: &str) -> Result<Command, ClientError> {
         let start = StartContainer {
             container_id: id.to_owned(),

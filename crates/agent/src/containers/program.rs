@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
 }
 
 /// Finds the program of a process, as the process's user sees it.
-fn find(process: &Process) -> Result<Found, Refused> {
+fn find(process: &Process) -> Result<Found, Failure> {
     let settings = process.env.iter();
     let settings: Vec<_> = settings
         .map(|setting| Bytes::copy_from_slice(setting.as_bytes()))

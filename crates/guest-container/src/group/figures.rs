@@ -11,8 +11,8 @@ struct IoFigures {
     writes: u64,
 }
 
-/// Reads the figures from the files of a group, which `file` returns by name. Those that cannot be read are missing, and
-/// so is a limit of `max`.
+/// Reads the figures from the files of a group, which `file` returns by name. Those that cannot be read are missing,
+/// and so is a limit of `max`.
 pub(super) fn read(file: impl Fn(&str) -> Option<String>) -> ContainerStatsReply {
     let number = |name| file(name)?.trim_end().parse().ok();
     let cpu = file("cpu.stat").unwrap_or_default();
