@@ -48,19 +48,19 @@ pub const CAPABILITIES: [&str; 41] = [
 /// The capability sets of a process. Bit `n` is the capability of number `n`; the default sets are empty.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct Capabilities {
-    /// The bounding set.
+    /// The bounding set, the limit of what exec grants.
     #[prost(fixed64, tag = "1")]
     pub bounding: u64,
-    /// The effective set.
+    /// The effective set, a part of the permitted one.
     #[prost(fixed64, tag = "2")]
     pub effective: u64,
-    /// The permitted set.
+    /// The permitted set, which the effective one is taken from.
     #[prost(fixed64, tag = "3")]
     pub permitted: u64,
-    /// The inheritable set.
+    /// The inheritable set, which is kept across exec.
     #[prost(fixed64, tag = "4")]
     pub inheritable: u64,
-    /// The ambient set.
+    /// The ambient set, a part of the permitted and of the inheritable one.
     #[prost(fixed64, tag = "5")]
     pub ambient: u64,
 }

@@ -54,10 +54,10 @@ pub struct DeviceRule {
     /// The kind of the devices.
     #[prost(enumeration = "DeviceKind", tag = "2")]
     pub kind: i32,
-    /// The major number; `None` for all.
+    /// The major number; `None` for all of them.
     #[prost(uint32, optional, tag = "3")]
     pub major: Option<u32>,
-    /// The minor number; `None` for all.
+    /// The minor number; `None` for all of them.
     #[prost(uint32, optional, tag = "4")]
     pub minor: Option<u32>,
     /// The access: some of the letters `r` (read), `w` (write) and `m` (mknod).
@@ -71,9 +71,9 @@ pub struct DeviceRule {
 pub enum DeviceKind {
     /// Both kinds; only in a rule.
     Any = 0,
-    /// A character device.
+    /// A character device, `c` in config.json.
     Character = 1,
-    /// A block device.
+    /// A block device, `b` in config.json.
     Block = 2,
 }
 

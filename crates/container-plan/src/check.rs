@@ -17,7 +17,7 @@ use crate::{
 const SHOWN_MAX_CHARS: usize = 200;
 
 impl ContainerPlan {
-    /// Checks all values.
+    /// Checks all values of the plan and of its parts.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         check_value(
             "id",
@@ -76,7 +76,7 @@ impl Namespaces {
 }
 
 impl Cgroup {
-    /// Checks all values.
+    /// Checks the values and the rules of a control group.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         check_count("cgroup.controls", self.controls.len(), CONTROLS_MAX)?;
         for control in &self.controls {

@@ -11,19 +11,19 @@ pub struct Device {
     /// The kind; not [`DeviceKind::Any`].
     #[prost(enumeration = "DeviceKind", tag = "2")]
     pub kind: i32,
-    /// The major number.
+    /// The major number, below 2^12.
     #[prost(uint32, tag = "3")]
     pub major: u32,
-    /// The minor number.
+    /// The minor number, below 2^20.
     #[prost(uint32, tag = "4")]
     pub minor: u32,
-    /// The permission bits.
+    /// The permission bits, without the type of the file.
     #[prost(uint32, tag = "5")]
     pub mode: u32,
-    /// The owner.
+    /// The owner, by number.
     #[prost(uint32, tag = "6")]
     pub uid: u32,
-    /// The group.
+    /// The group, by number.
     #[prost(uint32, tag = "7")]
     pub gid: u32,
 }
@@ -33,9 +33,9 @@ pub struct Device {
 pub struct StandardDevice {
     /// The absolute path in the container.
     pub path: &'static str,
-    /// The major number.
+    /// The major number of the device.
     pub major: u32,
-    /// The minor number.
+    /// The minor number of the device.
     pub minor: u32,
 }
 

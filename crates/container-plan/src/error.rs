@@ -21,7 +21,7 @@ pub enum PlanError {
         field: &'static str,
         /// The number of its entries.
         count: usize,
-        /// The most entries.
+        /// The most entries of the list.
         limit: usize,
     },
     /// A value is not accepted.

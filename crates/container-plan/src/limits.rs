@@ -16,11 +16,11 @@ pub const ARGS_MAX: usize = 16_384;
 pub const ENV_MAX: usize = 65_536;
 /// The most additional groups: `NGROUPS_MAX` of the kernel.
 pub const GROUPS_MAX: usize = 65_536;
-/// The most mounts.
+/// The most mounts. Kubernetes adds about ten to those of a pod.
 pub const MOUNTS_MAX: usize = 1024;
 /// The longest data of a mount, in bytes: the kernel takes one page with its NUL byte.
 pub const MOUNT_DATA_MAX_BYTES: usize = 4095;
-/// The most devices.
+/// The most devices beyond the standard ones.
 pub const DEVICES_MAX: usize = 256;
 /// The most masked paths, and the most read-only paths.
 pub const PATHS_MAX: usize = 1024;

@@ -2,7 +2,7 @@ use prost::{Enumeration, Message, Oneof};
 
 /// The flags of mount(2) that a [`Mount`] can have, with the numbers of `include/uapi/linux/mount.h`.
 pub mod flags {
-    /// `MS_RDONLY`: read-only.
+    /// `MS_RDONLY`: the mount cannot be written to.
     pub const READ_ONLY: u32 = 1;
     /// `MS_NOSUID`: no effect of set-user-ID bits and file capabilities.
     pub const NO_SUID: u32 = 2;
@@ -116,11 +116,11 @@ pub enum Filesystem {
     Unspecified = 0,
     /// `proc`, of the container's PID namespace.
     Proc = 1,
-    /// `sysfs`.
+    /// `sysfs`, of the guest's network namespace.
     Sysfs = 2,
-    /// `devpts`.
+    /// `devpts`, an instance of the mount's own.
     Devpts = 3,
-    /// `tmpfs`.
+    /// `tmpfs`, of the container's memory limit.
     Tmpfs = 4,
     /// `mqueue`, of the container's IPC namespace.
     Mqueue = 5,
@@ -134,17 +134,17 @@ pub enum Filesystem {
 pub enum Propagation {
     /// The default: recursively private.
     Unspecified = 0,
-    /// `private`.
+    /// `private`: nothing is propagated to or from the mount.
     Private = 1,
-    /// `rprivate`.
+    /// `rprivate`: private, with all mounts below.
     RecursivePrivate = 2,
-    /// `slave`.
+    /// `slave`: mounts are propagated to the mount only.
     Slave = 3,
-    /// `rslave`.
+    /// `rslave`: slave, with all mounts below.
     RecursiveSlave = 4,
-    /// `unbindable`.
+    /// `unbindable`: private, and no source of a bind.
     Unbindable = 5,
-    /// `runbindable`.
+    /// `runbindable`: unbindable, with all mounts below.
     RecursiveUnbindable = 6,
 }
 

@@ -3,13 +3,13 @@ use prost::{Enumeration, Message};
 /// The namespaces of a container. Its mount and cgroup namespaces are always its own, and its network is the guest's.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
 pub struct Namespaces {
-    /// The PID namespace.
+    /// The users of the PID namespace, a [`NamespaceScope`].
     #[prost(enumeration = "NamespaceScope", tag = "1")]
     pub pid: i32,
-    /// The IPC namespace.
+    /// The users of the IPC namespace, a [`NamespaceScope`].
     #[prost(enumeration = "NamespaceScope", tag = "2")]
     pub ipc: i32,
-    /// The UTS namespace.
+    /// The users of the UTS namespace, a [`NamespaceScope`].
     #[prost(enumeration = "NamespaceScope", tag = "3")]
     pub uts: i32,
 }

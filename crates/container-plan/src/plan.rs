@@ -10,7 +10,7 @@ pub struct ContainerPlan {
     /// The id of the container.
     #[prost(string, tag = "1")]
     pub id: String,
-    /// The main process.
+    /// The main process, with whose end the container ends.
     #[prost(message, required, tag = "2")]
     pub process: Process,
     /// True if the root filesystem is mounted read-only.
@@ -44,7 +44,7 @@ pub struct ContainerPlan {
     /// The namespaces that it shares.
     #[prost(message, required, tag = "12")]
     pub namespaces: Namespaces,
-    /// The control group.
+    /// The control group, and the values in it.
     #[prost(message, required, tag = "13")]
     pub cgroup: Cgroup,
     /// The filter of system calls, of the main process and of further ones; `None` to allow all.

@@ -58,7 +58,7 @@ pub struct Process {
     /// The limits of resources.
     #[prost(message, repeated, tag = "9")]
     pub rlimits: Vec<Rlimit>,
-    /// The capabilities.
+    /// The capabilities before exec; the kernel computes those after it.
     #[prost(message, required, tag = "10")]
     pub capabilities: Capabilities,
     /// True if the process cannot gain privileges by exec.

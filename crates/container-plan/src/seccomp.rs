@@ -20,13 +20,13 @@ pub struct SeccompFilter {
 /// `struct sock_filter` (`include/uapi/linux/filter.h`): an instruction of classic BPF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Instruction {
-    /// The operation.
+    /// The operation, `BPF_*` of `include/uapi/linux/bpf_common.h`.
     pub code: u16,
     /// The instructions that are skipped if a comparison is true.
     pub jt: u8,
     /// The instructions that are skipped if a comparison is false.
     pub jf: u8,
-    /// The operand.
+    /// The operand: a number, an offset or a distance.
     pub k: u32,
 }
 

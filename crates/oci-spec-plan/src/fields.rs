@@ -8,7 +8,7 @@
 pub struct Ignored {
     /// The path of the field, such as `mounts[].type`.
     pub path: &'static str,
-    /// The reason.
+    /// The reason why it has no effect.
     pub reason: &'static str,
 }
 
@@ -17,9 +17,9 @@ pub struct Ignored {
 pub struct Unsupported {
     /// The path of the field, such as `mounts[].type`.
     pub path: &'static str,
-    /// The reason.
+    /// The reason why it cannot be applied.
     pub reason: &'static str,
-    /// The remedy.
+    /// The remedy, in the words of Kubernetes or containerd.
     pub remedy: &'static str,
 }
 

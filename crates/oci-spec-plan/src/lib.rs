@@ -47,6 +47,7 @@
 
 mod config;
 mod device;
+mod entry;
 mod error;
 mod fields;
 mod json;
@@ -61,10 +62,8 @@ mod resources;
 mod seccomp;
 mod sysctl;
 
+pub use entry::{plan_container, plan_process, plan_resources};
 pub use error::{Refusal, SpecError};
 pub use fields::{IGNORED, Ignored, UNSUPPORTED, Unsupported};
 pub use json::{CONFIG_MAX_BYTES, DEPTH_MAX, ENTRIES_MAX};
-pub use plan::{
-    Architecture, HostBind, HostPart, MemoryVolume, Note, Pod, SpecPlan, plan_container,
-    plan_process, plan_resources,
-};
+pub use plan::{Architecture, HostBind, HostPart, MemoryVolume, Note, Pod, SpecPlan};

@@ -69,8 +69,9 @@ impl Options {
     }
 
     fn apply(&mut self, node: Node) -> Result<(), Refusal> {
+        let effect = mount_option::parse(node.text()?);
         let mount = &mut self.mount;
-        match mount_option::parse(node.text()?) {
+        match effect {
             None => self.rest.push(node),
             Some(MountOption::Nothing) => {}
             Some(MountOption::Bind) => self.is_bind = true,

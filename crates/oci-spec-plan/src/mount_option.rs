@@ -9,7 +9,7 @@ use crate::propagation::named;
 pub(crate) enum MountOption {
     /// Nothing: the default, or without meaning in a guest.
     Nothing,
-    /// A bind.
+    /// A bind of the source alone.
     Bind,
     /// A bind with the mounts below its source.
     RecursiveBind,
@@ -21,7 +21,7 @@ pub(crate) enum MountOption {
     SetRecursive(u32),
     /// A flag that is cleared for all mounts below, too.
     ClearRecursive(u32),
-    /// A propagation.
+    /// A propagation that is not shared.
     Propagation(Propagation),
     /// Shared propagation, which is refused.
     Shared,

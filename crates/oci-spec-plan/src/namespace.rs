@@ -23,7 +23,7 @@ struct Namespace {
 /// The namespaces of a specification.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
-    /// The guest's part.
+    /// The namespaces that the container shares with its pod.
     pub(crate) namespaces: Namespaces,
     /// The path of the pod's network namespace on the host; `None` for a network without interfaces.
     pub(crate) network: Option<String>,

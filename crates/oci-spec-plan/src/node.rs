@@ -64,21 +64,21 @@ impl Node {
         }
     }
 
-    /// Returns a text.
+    /// Returns the text that the value is.
     pub(crate) fn text(&self) -> Result<&str, Refusal> {
         self.value
             .as_str()
             .ok_or_else(|| self.refuse("it must be a text", None))
     }
 
-    /// Returns a boolean.
+    /// Returns the boolean that the value is.
     pub(crate) fn flag(&self) -> Result<bool, Refusal> {
         self.value
             .as_bool()
             .ok_or_else(|| self.refuse("it must be true or false", None))
     }
 
-    /// Returns a whole number.
+    /// Returns the whole number that the value is.
     pub(crate) fn number<T: TryFrom<i128>>(&self) -> Result<T, Refusal> {
         let signed = self.value.as_i64().map(i128::from);
         let whole = signed.or_else(|| self.value.as_u64().map(i128::from));

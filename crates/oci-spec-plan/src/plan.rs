@@ -1,7 +1,4 @@
-use container_plan::{Cgroup, ContainerPlan, PodMemory, Process};
-
-use crate::node::Node;
-use crate::{SpecError, config, process, resources};
+use container_plan::{ContainerPlan, PodMemory};
 
 /// The pod of a container, as far as a plan depends on it. The default is a pod without another container.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,7 +20,7 @@ pub enum Architecture {
     /// x86-64, which also runs programs for 32-bit x86.
     #[default]
     X86_64,
-    /// 64-bit Arm.
+    /// 64-bit Arm, without programs for 32-bit Arm.
     Aarch64,
 }
 
@@ -32,7 +29,7 @@ pub enum Architecture {
 pub struct MemoryVolume {
     /// The absolute path on the host. A mount of a directory below it is one of the same directory of the tmpfs.
     pub host_path: String,
-    /// The tmpfs.
+    /// The tmpfs; its `path` is replaced.
     pub memory: PodMemory,
 }
 
@@ -76,41 +73,6 @@ pub struct HostBind {
 pub struct Note {
     /// The path of the field, such as `process.apparmorProfile`.
     pub path: String,
-    /// The reason.
+    /// The reason why it has no effect.
     pub reason: &'static str,
-}
-
-/// Turns the `config.json` of a bundle into a plan.
-///
-/// # Errors
-/// If the text is too large or not JSON, or if it has a field that is unknown, invalid or not supported.
-pub fn plan_container(id: &str, config: &[u8], pod: &Pod) -> Result<SpecPlan, SpecError> {
-    let fields = Node::parse(config, "")?.fields()?;
-    let mut plan = config::plan(fields, pod)?;
-    id.clone_into(&mut plan.container.id);
-    // The guest checks again; here an error still is the caller's.
-    plan.container.to_bytes()?;
-    Ok(plan)
-}
-
-/// Turns a `Process` of the runtime specification into a further process of a container.
-///
-/// # Errors
-/// If the text is too large or not JSON, or if it has a field that is unknown, invalid or not supported.
-pub fn plan_process(process: &[u8]) -> Result<Process, SpecError> {
-    let fields = Node::parse(process, "process")?.fields()?;
-    let planned = process::plan(fields, &mut Vec::new())?;
-    planned.to_bytes()?;
-    Ok(planned)
-}
-
-/// Turns the `LinuxResources` of the runtime specification into the values of a control group.
-///
-/// # Errors
-/// If the text is too large or not JSON, or if it has a field that is unknown, invalid or not supported.
-pub fn plan_resources(resources: &[u8]) -> Result<Cgroup, SpecError> {
-    let fields = Node::parse(resources, "linux.resources")?.fields()?;
-    let planned = resources::plan(fields, &mut Vec::new())?;
-    planned.to_bytes()?;
-    Ok(planned)
 }

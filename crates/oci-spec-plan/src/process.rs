@@ -7,7 +7,7 @@ use crate::fields::AMBIENT;
 use crate::node::{Fields, Node};
 use crate::plan::Note;
 
-/// Plans a process.
+/// Plans the process of a container or of an exec.
 pub(crate) fn plan(mut process: Fields, notes: &mut Vec<Note>) -> Result<Process, Refusal> {
     let mut planned = Process {
         args: process.texts("args")?,

@@ -12,7 +12,7 @@ const PERIOD_US: u64 = 100_000;
 /// The shares that the kernel takes.
 const SHARES: std::ops::RangeInclusive<u64> = 2..=262_144;
 
-/// Plans the limits.
+/// Plans the values and the rules of a control group.
 pub(crate) fn plan(mut resources: Fields, notes: &mut Vec<Note>) -> Result<Cgroup, Refusal> {
     let mut cgroup = Cgroup::default();
     for node in resources.list("devices")? {

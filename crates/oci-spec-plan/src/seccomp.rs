@@ -13,7 +13,6 @@ use crate::node::Fields;
 use crate::plan::Note;
 use crate::{Architecture, Refusal};
 
-use action::Action;
 use profile::Profile;
 
 /// An interface of system calls, which has its own numbers.

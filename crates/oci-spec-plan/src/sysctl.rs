@@ -17,7 +17,7 @@ const IPC: [&str; 8] = [
     "kernel.shm_rmid_forced",
 ];
 
-/// Plans the parameters.
+/// Plans the parameters, in the order of the map.
 pub(crate) fn plan(sysctls: Fields) -> Result<Vec<Sysctl>, Refusal> {
     sysctls
         .entries()

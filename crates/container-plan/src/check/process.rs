@@ -12,7 +12,7 @@ const OOM_SCORES: std::ops::RangeInclusive<i32> = -1000..=1000;
 const TERMINAL_MAX: u32 = 65_535;
 
 impl Process {
-    /// Checks all values.
+    /// Checks all values of a process.
     pub(crate) fn check(&self) -> Result<(), PlanError> {
         check_arguments(&self.args)?;
         check_environment(&self.env)?;

@@ -20,7 +20,7 @@ use super::{Abi, syscalls};
 const LOAD: u16 = 0x20;
 /// `BPF_ALU | BPF_AND | BPF_K`.
 const AND: u16 = 0x54;
-/// `BPF_JMP | BPF_JA`.
+/// `BPF_JMP | BPF_JA`: the next `k` instructions are skipped.
 const JUMP: u16 = 0x05;
 /// `BPF_JMP | BPF_JEQ | BPF_K`.
 const EQUAL: u16 = 0x15;
@@ -28,7 +28,7 @@ const EQUAL: u16 = 0x15;
 const GREATER: u16 = 0x25;
 /// `BPF_JMP | BPF_JGE | BPF_K`.
 const GREATER_OR_EQUAL: u16 = 0x35;
-/// `BPF_RET | BPF_K`.
+/// `BPF_RET | BPF_K`: `k` is the result.
 const RETURN: u16 = 0x06;
 
 /// The offset of `nr` in `struct seccomp_data` (`include/uapi/linux/seccomp.h`).

@@ -18,7 +18,7 @@ const CONDITIONS_MAX: usize = 16;
 /// The most rules of a profile. docker's has about 450.
 const RULES_MAX: usize = 16_384;
 
-/// A profile.
+/// A profile: rules, and the action for all other calls.
 #[derive(Debug)]
 pub(super) struct Profile {
     /// The action for calls without a rule, and for those whose rules' conditions do not hold.
@@ -60,7 +60,7 @@ pub(super) enum Comparison {
 }
 
 impl Profile {
-    /// Reads the rules.
+    /// Reads the rules of a profile.
     pub(super) fn read(default: &Node, fields: &mut Fields) -> Result<Self, Refusal> {
         let mut profile = Self {
             default: Action::read(default, fields.take("defaultErrnoRet"))?,

@@ -147,10 +147,10 @@ fn a_large_profile_stays_within_the_limit_of_the_kernel() {
     let rules = names
         .iter()
         .enumerate()
-        .map(|(index, name)| match index % 3 {
+        .map(|(index, name)| match index % 4 {
             0 => rule(name, LOG, vec![]),
-            1 => rule(name, ALLOW, vec![]),
-            _ => rule(name, ALLOW, vec![condition]),
+            1 => rule(name, ALLOW, vec![condition]),
+            _ => rule(name, ALLOW, vec![]),
         });
     let profile = Profile {
         default: Action::from_number(EPERM),
@@ -182,7 +182,7 @@ fn comparisons() -> impl Strategy<Value = Comparison> {
 /// Numbers whose halves meet those of others often.
 fn numbers() -> impl Strategy<Value = u64> {
     let half = prop_oneof![Just(0), Just(1), Just(2), Just(u32::MAX), any::<u32>()];
-    (half.clone(), half).prop_map(|(low, high)| u64::from(high) << 32 | u64::from(low))
+    (half.clone(), half).prop_map(|(low, high)| (u64::from(high) << 32) | u64::from(low))
 }
 
 fn conditions() -> impl Strategy<Value = Vec<Condition>> {
