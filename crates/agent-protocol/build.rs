@@ -1,12 +1,12 @@
-//! Generates the messages and both sides of the service from `proto/`, without `protoc`.
+//! Generates the messages and both sides of the services from `proto/`, without `protoc`.
 
 use std::error::Error;
 
-const PROTO: &str = "msb/v1/sandbox.proto";
+const PROTOS: [&str; 2] = ["msb/v1/sandbox.proto", "msb/v1/containers.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
-    let descriptors = protox::compile([PROTO], ["proto"])?;
+    let descriptors = protox::compile(PROTOS, ["proto"])?;
     tonic_prost_build::configure()
         .build_transport(false)
         .bytes(".")

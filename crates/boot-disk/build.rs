@@ -14,6 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         sources: &[
             "crates/agent",
             "crates/agent-protocol",
+            "crates/container-plan",
+            "crates/guest-container",
             "crates/sandbox-model",
             "crates/sftp-server",
             "crates/tree-archive",

@@ -6,6 +6,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use crate::exec::Command;
+use crate::v1::containers_client::ContainersClient;
 use crate::v1::sandbox_client::SandboxClient;
 use crate::v1::supervisor_client::SupervisorClient;
 use crate::v1::{
@@ -32,6 +33,7 @@ const PENDING_INPUTS: usize = 4;
 pub struct Client {
     pub(crate) sandbox: SandboxClient<Connection>,
     pub(crate) supervisor: SupervisorClient<Connection>,
+    pub(crate) containers: ContainersClient<Connection>,
     heartbeat: Heartbeat,
     connection: Connection,
 }
@@ -72,7 +74,9 @@ impl Client {
         Ok(Self {
             sandbox: SandboxClient::with_origin(connection.clone(), origin.clone())
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
-            supervisor: SupervisorClient::with_origin(connection.clone(), origin)
+            supervisor: SupervisorClient::with_origin(connection.clone(), origin.clone())
+                .max_decoding_message_size(MESSAGE_MAX_BYTES),
+            containers: ContainersClient::with_origin(connection.clone(), origin)
                 .max_decoding_message_size(MESSAGE_MAX_BYTES),
             heartbeat,
             connection,
@@ -315,7 +319,7 @@ impl Client {
 }
 
 /// Returns a stream of inputs that begins with `first`, and its sender.
-async fn beginning_with(
+pub(crate) async fn beginning_with(
     first: exec_input::Input,
 ) -> (mpsc::Sender<ExecInput>, ReceiverStream<ExecInput>) {
     let (inputs, pending) = mpsc::channel(PENDING_INPUTS);

@@ -15,8 +15,9 @@ use tower_service::Service;
 use crate::greeting;
 use crate::heartbeat::{self, Heard, Heartbeat, SilentPeer};
 use crate::proxy::Proxy;
-use crate::services::{Services, agent_service};
+use crate::services::{AgentServices, Services, sandbox_service};
 use crate::socket_service::SocketService;
+use crate::v1::containers_server::Containers;
 use crate::v1::sandbox_server::Sandbox;
 use crate::v1::supervisor_server::Supervisor;
 
@@ -115,7 +116,7 @@ fn why(heartbeat: &Heartbeat, error: hyper::Error) -> ConnectionError {
     }
 }
 
-/// Serves a client of the agent until it disconnects.
+/// Serves a client of the agent until it disconnects, without calls of containers.
 ///
 /// # Errors
 /// If the connection breaks, or the client does not send HTTP/2.
@@ -124,7 +125,7 @@ where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: Sandbox,
 {
-    let service = TowerToHyperService::new(agent_service(sandbox));
+    let service = TowerToHyperService::new(sandbox_service(sandbox));
     server()
         .serve_connection(TokioIo::new(stream), service)
         .await
@@ -176,11 +177,14 @@ fn server() -> hyper::server::conn::http2::Builder<TokioExecutor> {
 ///
 /// # Errors
 /// If the port fails, or the host uses another transport.
-pub async fn serve_port<T, S>(mut port: T, service: S) -> io::Result<()>
+pub async fn serve_port<T, S, C>(mut port: T, sandbox: S, containers: C) -> io::Result<()>
 where
     T: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     S: Sandbox,
+    C: Containers,
 {
     greeting::greet_host(&mut port).await?;
-    serve(port, service).await.map_err(io::Error::other)
+    let services = TowerToHyperService::new(AgentServices::new(sandbox, containers));
+    let served = server().serve_connection(TokioIo::new(port), services);
+    served.await.map_err(io::Error::other)
 }

@@ -1,4 +1,5 @@
-//! The protocol between host and guest agent: gRPC, defined by `proto/msb/v1/sandbox.proto`.
+//! The protocol between host and guest agent: gRPC, defined by `proto/msb/v1/sandbox.proto` and, for containers in the
+//! guest, `containers.proto` beside it.
 //!
 //! After a greeting that marks the start of a session, one HTTP/2 connection runs over the
 //! virtio-console port, with the host as the client. The supervisor serves the same service on a
@@ -7,6 +8,7 @@
 mod chunks;
 mod client;
 mod connection;
+mod containers;
 mod error;
 mod exec;
 mod files;

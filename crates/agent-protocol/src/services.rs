@@ -12,7 +12,8 @@ use tower_service::Service;
 
 use crate::MESSAGE_MAX_BYTES;
 use crate::client::ORIGIN;
-use crate::proxy::{PASSED_ON, Proxy};
+use crate::proxy::{CONTAINERS_PASSED_ON, PASSED_ON, Proxy};
+use crate::v1::containers_server::{self, Containers, ContainersServer};
 use crate::v1::sandbox_server::{self, Sandbox, SandboxServer};
 use crate::v1::supervisor_server::{self, Supervisor, SupervisorServer};
 
@@ -50,8 +51,55 @@ pub(crate) fn pass<P: Proxy>(
     })
 }
 
-/// Returns the agent's only service.
-pub(crate) fn agent_service<S: Sandbox>(service: S) -> SandboxServer<S> {
+/// The services of the agent. A call goes where its path names.
+#[derive(Debug)]
+pub(crate) struct AgentServices<S, C> {
+    sandbox: SandboxServer<S>,
+    containers: ContainersServer<C>,
+}
+
+impl<S: Sandbox, C: Containers> AgentServices<S, C> {
+    pub(crate) fn new(sandbox: S, containers: C) -> Self {
+        let containers = ContainersServer::new(containers);
+        Self {
+            sandbox: sandbox_service(sandbox),
+            containers: containers.max_decoding_message_size(MESSAGE_MAX_BYTES),
+        }
+    }
+}
+
+impl<S, C> Clone for AgentServices<S, C> {
+    fn clone(&self) -> Self {
+        Self {
+            sandbox: self.sandbox.clone(),
+            containers: self.containers.clone(),
+        }
+    }
+}
+
+impl<S: Sandbox, C: Containers> Service<Request<Incoming>> for AgentServices<S, C> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        let path = request.uri().path().trim_start_matches('/');
+        let service = path.split_once('/').map(|(service, _)| service);
+        if service == Some(containers_server::SERVICE_NAME) {
+            self.containers.call(request)
+        } else {
+            // It answers that there is no other call.
+            self.sandbox.call(request)
+        }
+    }
+}
+
+/// Returns the agent's service for the sandbox itself.
+pub(crate) fn sandbox_service<S: Sandbox>(service: S) -> SandboxServer<S> {
     SandboxServer::new(service).max_decoding_message_size(MESSAGE_MAX_BYTES)
 }
 
@@ -82,12 +130,28 @@ impl<S: Supervisor + Proxy> Service<Request<Incoming>> for Services<S> {
                     rename(&mut request, call);
                     return self.supervisor.call(request);
                 }
-                match PASSED_ON.iter().find(|passed| **passed == call) {
-                    Some(call) => pass(self.proxy.clone(), call, request),
-                    None => refused(&path),
-                }
+                self.pass_known(&PASSED_ON, call, &path, request)
+            }
+            Some((containers_server::SERVICE_NAME, call)) => {
+                self.pass_known(&CONTAINERS_PASSED_ON, call, &path, request)
             }
             _ => refused(&path),
+        }
+    }
+}
+
+impl<S: Supervisor + Proxy> Services<S> {
+    /// Passes a call on to the agent if it is one of these, and refuses it otherwise.
+    fn pass_known(
+        &self,
+        known: &[&'static str],
+        call: &str,
+        path: &str,
+        request: Request<Incoming>,
+    ) -> BoxFuture<Response<Body>, Infallible> {
+        match known.iter().copied().find(|known| *known == call) {
+            Some(call) => pass(self.proxy.clone(), call, request),
+            None => refused(path),
         }
     }
 }
@@ -124,18 +188,29 @@ mod tests {
         "WatchDisks",
     ];
 
-    #[test]
-    fn each_call_is_passed_on_answered_or_refused() {
-        let proto = include_str!("../proto/msb/v1/sandbox.proto");
-        let service = proto.split("service ").nth(1).expect("a service");
+    /// Returns the calls of the first service of a file, sorted.
+    fn calls_of(proto: &str) -> Vec<&str> {
+        let service = proto.split("\nservice ").nth(1).expect("a service");
         let calls = service.lines().filter_map(|line| {
             let call = line.trim_start().strip_prefix("rpc ")?;
             call.split('(').next()
         });
         let mut calls: Vec<_> = calls.collect();
         calls.sort_unstable();
+        calls
+    }
+
+    #[test]
+    fn each_call_is_passed_on_answered_or_refused() {
+        let calls = calls_of(include_str!("../proto/msb/v1/sandbox.proto"));
         let mut decided = [&PASSED_ON[..], &ANSWERED, &REFUSED].concat();
         decided.sort_unstable();
         assert_eq!(calls, decided);
+    }
+
+    #[test]
+    fn each_call_of_containers_is_passed_on() {
+        let calls = calls_of(include_str!("../proto/msb/v1/containers.proto"));
+        assert_eq!(calls, CONTAINERS_PASSED_ON);
     }
 }

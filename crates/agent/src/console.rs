@@ -1,6 +1,6 @@
-use std::error::Error;
 use std::io::Write as _;
 
+pub(crate) use guest_container::chain;
 use rustix::fs::{FileType, OFlags};
 
 use crate::guarded_file::open_as;
@@ -12,15 +12,4 @@ pub(crate) fn log(line: &str) {
         // A failure cannot be reported anywhere else.
         let _ = writeln!(console, "msb-agent: {line}");
     }
-}
-
-/// Returns an error and its sources as one line.
-pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    line
 }

@@ -12,11 +12,12 @@ use std::process::{Command, ExitCode};
 use std::ptr;
 use std::time::Duration;
 
+use guest_container::Replacement;
 use msb_agent_protocol::v1::FailureKind;
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, setpgid, wait};
 use rustix::termios::tcsetpgrp;
 
-use crate::exec::{Replacement, find_program};
+use crate::exec::find_program;
 
 /// The name by which the agent's program finds that it is to be an init.
 pub(crate) const NAME: &str = "msb-init";

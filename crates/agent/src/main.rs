@@ -9,6 +9,7 @@ use std::process::ExitCode;
 mod boot;
 mod clock;
 mod console;
+mod containers;
 mod descriptor;
 mod disk_failures;
 mod exec;
@@ -41,6 +42,9 @@ fn main() -> ExitCode {
     }
     if Path::new(&name).file_name() == Some(questions::NAME.as_ref()) {
         return questions::run(arguments);
+    }
+    if name == guest_container::PROGRAM_NAME {
+        return containers::run(arguments);
     }
     if name == sftp::NAME {
         return sftp::run();

@@ -2,11 +2,14 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use msb_agent_protocol::serve_port;
 use rustix::fs::{Mode, OFlags, open};
 use tokio::time::sleep;
 
 use crate::console;
+use crate::containers::Containers;
 use crate::descriptor::Descriptor;
+use crate::exec::Running;
 use crate::questions::Questions;
 use crate::reaper::Reaper;
 use crate::service::{BootTimes, Service};
@@ -23,7 +26,9 @@ const GREETING_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
     let questions = Questions::default();
     tokio::spawn(questions.clone().serve());
-    let service = Service::new(Reaper::start()?, boot_times, questions);
+    let (reaper, running) = (Reaper::start()?, Running::default());
+    let containers = Containers::new(reaper.clone(), running.clone());
+    let service = Service::new(reaper, running, boot_times, questions);
     let device = find().await?;
     let mut last_failure = None;
     loop {
@@ -32,9 +37,10 @@ pub(crate) async fn serve(boot_times: BootTimes) -> io::Result<()> {
             OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
             Mode::empty(),
         )?;
-        let served = msb_agent_protocol::serve_port(Descriptor::new(port)?, service.clone()).await;
+        let port = Descriptor::new(port)?;
+        let served = serve_port(port, service.clone(), containers.clone());
         // Without a host every greeting fails alike; one report is enough.
-        let failure = served.err().map(|error| error.to_string());
+        let failure = served.await.err().map(|error| error.to_string());
         if failure != last_failure {
             console::log(
                 failure

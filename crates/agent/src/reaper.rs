@@ -36,6 +36,11 @@ impl Reaper {
         receiver
     }
 
+    /// Returns true if the child `pid` is waited for and has not been reaped, so that the number is its own.
+    pub(crate) fn has_child(&self, pid: i32) -> bool {
+        self.waiting().contains_key(&pid)
+    }
+
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }

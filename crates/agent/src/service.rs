@@ -47,10 +47,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    pub(crate) fn new(reaper: Reaper, boot_times: BootTimes, questions: Questions) -> Self {
+    pub(crate) fn new(
+        reaper: Reaper,
+        running: Running,
+        boot_times: BootTimes,
+        questions: Questions,
+    ) -> Self {
         Self {
             reaper,
-            running: Running::default(),
+            running,
             boot_times,
             questions,
             sockets: Sockets::new(),

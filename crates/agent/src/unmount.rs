@@ -110,7 +110,7 @@ fn leave_root() -> io::Result<()> {
 
 /// Waits until a disk is released: an exclusive open of its device succeeds once it is not mounted.
 /// Returns the open device.
-fn wait_for_release(device: String) -> Result<OwnedFd, UnmountError> {
+pub(crate) fn wait_for_release(device: String) -> Result<OwnedFd, UnmountError> {
     let deadline = Instant::now() + RELEASE_TIMEOUT;
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
     loop {

@@ -134,14 +134,18 @@ impl<S: Storage> Disk<S> {
         let mut files = vec![(unfinished, &record)];
         files.extend(list.iter().map(|(name, file)| (name.clone(), file)));
         files.extend(sealing.and_then(Sealing::unsynced_data));
-        files.extend(self.head.unsynced_data());
+        let of_head = self.head.unsynced_data();
+        let syncs_head = of_head.is_some();
+        files.extend(of_head);
         sync_files(storage, &files)?;
         if !self.is_new {
             sync_names(storage)?;
         }
         finish(storage, &name)?;
         sync_names(storage)?;
-        self.head.note_sync_of_data();
+        if syncs_head {
+            self.head.note_sync_of_data();
+        }
         self.has_unsynced_names = false;
         self.is_unpublished = false;
         self.is_new = false;

@@ -23,6 +23,7 @@ pub mod ext4_image;
 pub mod manifest;
 pub mod mcp_input;
 pub mod network_frames;
+pub mod oci_spec;
 pub mod packed_file;
 pub mod sandbox_disk;
 pub mod secret_words;

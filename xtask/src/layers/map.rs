@@ -49,12 +49,12 @@ pub(super) const MAP: [Row; 31] = [
     row("guest", "msb-agent msb-bench-runner boot-disk"),
     row(
         "effects",
-        "image-store oci-registry command-journal tree-archive msb-machine-records msb-vmm-krun \
-         msb-vmm-qemu",
+        "image-store oci-registry command-journal tree-archive guest-container msb-machine-records \
+         msb-vmm-krun msb-vmm-qemu",
     ),
     row("vmm", "msb-vmm generations imago"),
     pure_row("archives", "snapshot-file"),
-    pure_row("names", "oci-image"),
+    pure_row("names", "oci-image oci-spec-plan"),
     pure_row("disks", "disk-image artifact-cache range-disk"),
     pure_row("meaning", "oci-layers rootfs-view tree-diff verified-file"),
     pure_row(
@@ -66,7 +66,7 @@ pub(super) const MAP: [Row; 31] = [
         "alone",
         "msb-sandbox-model msb-agent-protocol guest-kernel msb-network msb-share msb-jail \
          durable-files sealed-records vhost-block path-rules questions docker-words host-setup \
-         msb-cancellation sftp-server ttrpc containerd-protocol",
+         msb-cancellation sftp-server ttrpc containerd-protocol container-plan",
     ),
     row("devices", "vhost-device served-disk"),
     row("edge", "msb-tls-edge"),
@@ -83,8 +83,8 @@ pub(super) const CLOSURES: [(&str, &str); 2] = [
     // Every guest's PID 1.
     (
         "msb-agent",
-        "diagnosis filesystem-tree msb-agent-protocol msb-sandbox-model sftp-server tar-stream \
-         tree-archive",
+        "container-plan diagnosis filesystem-tree guest-container msb-agent-protocol \
+         msb-sandbox-model sftp-server tar-stream tree-archive",
     ),
     // The libraries of clients, which boot images and reach no registry.
     (

@@ -40,6 +40,12 @@ pub(crate) const PASSED_ON: [&str; 18] = [
     "WriteFile",
 ];
 
+/// The calls of the service `Containers`, all of which a supervisor passes on.
+pub(crate) const CONTAINERS_PASSED_ON: [&str; 12] = [
+    "Create", "Delete", "Exec", "Pause", "Pids", "Resize", "Resume", "Signal", "Start", "Stats",
+    "Update", "Watch",
+];
+
 /// The media type of gRPC, from the specification of gRPC over HTTP/2.
 const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
 
@@ -50,7 +56,7 @@ pub type Silence = Pin<Box<dyn Future<Output = Status> + Send>>;
 #[async_trait]
 pub trait Proxy: Send + Sync + 'static {
     /// Waits until a call may be made, and returns the way to the agent. `call` is its name in the
-    /// service `Sandbox`.
+    /// service `Sandbox` or `Containers`.
     async fn passage(&self, call: &str) -> Passage;
 }
 

@@ -44,7 +44,8 @@ pub(crate) async fn boot(version: u32) -> Client {
 /// Serves a port as a guest of this version.
 pub(crate) fn serve(port: DuplexStream, version: u32) {
     let signalled = Arc::default();
-    tokio::spawn(serve_port(port, Guest { version, signalled }));
+    let guest = Guest { version, signalled };
+    tokio::spawn(serve_port(port, guest.clone(), guest));
 }
 
 /// Serves a stream as the supervisor of such a guest does: without a greeting.

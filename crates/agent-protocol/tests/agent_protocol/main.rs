@@ -1,6 +1,7 @@
 //! A host and a guest, connected by a port in memory.
 
 mod calls;
+mod containers;
 mod files;
 mod guest;
 mod heartbeat;

@@ -4,14 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-/// Links that every program expects in `/dev`, as in a Docker container.
-const LINKS: [(&str, &str); 5] = [
-    ("/proc/self/fd", "/dev/fd"),
-    ("/proc/self/fd/0", "/dev/stdin"),
-    ("/proc/self/fd/1", "/dev/stdout"),
-    ("/proc/self/fd/2", "/dev/stderr"),
-    ("/proc/kcore", "/dev/core"),
-];
+use guest_container::DEVICE_LINKS;
 
 /// Devices that every user may open. The kernel gives them to root alone, but checks rights again
 /// when they are used.
@@ -20,7 +13,7 @@ const FOR_ALL: [&str; 2] = ["/dev/fuse", "/dev/net/tun"];
 /// Makes the links and the rights that programs expect. One devtmpfs serves the agent's root and
 /// the sandbox's root, so each change appears in both.
 pub(super) fn complete() -> io::Result<()> {
-    for (target, link) in LINKS {
+    for (target, link) in DEVICE_LINKS {
         match symlink(target, link) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}

@@ -32,10 +32,17 @@ pub(crate) fn written_devices() -> Vec<String> {
 }
 
 /// Records a device that is written to.
-pub(super) fn note_written(device: &str) {
+pub(crate) fn note_written(device: &str) {
     let devices = WRITTEN_DEVICES.lock();
     let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
     devices.push(device.to_owned());
+}
+
+/// Forgets a device that is written to no more.
+pub(crate) fn note_released(device: &str) {
+    let devices = WRITTEN_DEVICES.lock();
+    let mut devices = devices.unwrap_or_else(PoisonError::into_inner);
+    devices.retain(|noted| noted != device);
 }
 
 /// Forgets the devices that were written to, before all are found again.
@@ -65,7 +72,7 @@ pub(super) fn find() -> Result<Disks, BootError> {
 }
 
 /// Waits until the kernel has a disk with this serial, and returns its device node.
-pub(super) fn wait_for(serial: &str) -> Result<String, BootError> {
+pub(crate) fn wait_for(serial: &str) -> Result<String, BootError> {
     let deadline = Instant::now() + APPEAR_TIMEOUT;
     loop {
         if let Some(device) = look_for(serial) {

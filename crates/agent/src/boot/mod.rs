@@ -28,7 +28,7 @@ pub(crate) mod working_directory;
 use std::path::PathBuf;
 
 pub(crate) use control_groups::{CommandsGroup, commands_group};
-pub(crate) use disks::written_devices;
+pub(crate) use disks::{note_released, note_written, wait_for as wait_for_disk, written_devices};
 pub(crate) use entries::of_device as entry_of_device;
 pub(crate) use error::BootError;
 

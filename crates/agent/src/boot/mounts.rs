@@ -1,11 +1,9 @@
 use std::ffi::{CStr, CString};
-use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2,
-};
+use guest_container::{descriptor_path, mount_point};
+use rustix::fs::{AtFlags, Mode, OFlags, chmodat, mkdirat, open};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 
@@ -138,7 +136,7 @@ pub(super) fn mount_in_root() -> Result<(), BootError> {
             Err(_) if DISPENSABLE.contains(&each.kind) => continue,
             point => point.map_err(step(&name))?,
         };
-        let path = format!("/proc/self/fd/{}", point.as_raw_fd());
+        let path = descriptor_path(&point);
         let sized = sized_options(each.target);
         let options = sized.as_deref().or(each.options);
         match mount(each.kind, path, each.kind, each.flags, options) {
@@ -168,55 +166,4 @@ fn sized_options(target: &str) -> Option<CString> {
         _ => return None,
     };
     CString::new(format!("mode=1777,size={}", size.bytes())).ok()
-}
-
-/// Opens the directory to mount on, and makes it and its parents if the image has none. The image's
-/// symlinks are followed inside the new root only.
-pub(super) fn mount_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = || openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
-    match open() {
-        Err(Errno::NOENT) => {
-            let parent = path
-                .parent()
-                .filter(|parent| !parent.as_os_str().is_empty());
-            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-            let mode = Mode::from_raw_mode(0o755);
-            match parent {
-                Some(parent) => {
-                    let parent = mount_point(root, parent)?;
-                    mkdirat(parent.as_fd(), name, mode)?;
-                }
-                None => mkdirat(root, name, mode)?,
-            }
-            Ok(open()?)
-        }
-        outcome => Ok(outcome?),
-    }
-}
-
-/// Opens the file to mount on, and makes an empty one and its directories if the image has none.
-/// The image's symlinks are followed inside the new root only.
-pub(super) fn file_point(root: &OwnedFd, path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let look_up = || openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT);
-    let point = match look_up() {
-        Err(Errno::NOENT) => {
-            let directory = path.parent().unwrap_or(Path::new(""));
-            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-            let made = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-            let mode = Mode::from_raw_mode(0o644);
-            if directory.as_os_str().is_empty() {
-                openat(root, name, made, mode)?
-            } else {
-                openat(mount_point(root, directory)?, name, made, mode)?
-            };
-            look_up()?
-        }
-        point => point?,
-    };
-    match FileType::from_raw_mode(fstat(&point)?.st_mode) {
-        FileType::Directory => Err(io::ErrorKind::IsADirectory.into()),
-        _ => Ok(point),
-    }
 }

@@ -8,15 +8,16 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use guest_container::mount_point;
 use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat, Timespec, Timestamps, fchmod, fstat, mkdirat,
-    openat, openat2, utimensat,
+    openat, openat2, unlinkat, utimensat,
 };
 use rustix::mount::{MountFlags, mount};
 
 use super::BootError;
 use super::error::step;
-use super::mounts::{mount_point, open_root};
+use super::mounts::open_root;
 
 /// The directory's path in the sandbox, without the slash at its start.
 const PATH: &str = "run/msb";
@@ -75,12 +76,17 @@ fn times(stat: &Stat) -> io::Result<Timestamps> {
 }
 
 /// Makes a directory in `/run/msb`, to mount something on it. Returns its path.
-pub(super) fn point(name: &str, mode: u32) -> io::Result<PathBuf> {
+pub(crate) fn point(name: &str, mode: u32) -> io::Result<PathBuf> {
     let directory = directory()?;
     mkdirat(&directory, name, Mode::from_raw_mode(mode))?;
     // The umask does not count.
     fchmod(open(name)?, Mode::from_raw_mode(mode))?;
     Ok(path_in(&directory, name))
+}
+
+/// Removes a directory in `/run/msb` on which nothing is mounted.
+pub(crate) fn remove(name: &str) -> io::Result<()> {
+    Ok(unlinkat(directory()?, name, AtFlags::REMOVEDIR)?)
 }
 
 /// Opens a directory in `/run/msb`.
@@ -90,7 +96,7 @@ pub(crate) fn open(name: &str) -> io::Result<OwnedFd> {
 }
 
 /// Returns the path of an entry of `/run/msb`; `None` while the root is not mounted.
-pub(super) fn path(name: &str) -> Option<PathBuf> {
+pub(crate) fn path(name: &str) -> Option<PathBuf> {
     directory().ok().map(|directory| path_in(&directory, name))
 }
 

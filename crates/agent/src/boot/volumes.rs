@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use guest_container::{file_point, mount_point};
 use rustix::fs::{Dir, Mode, OFlags, fstat, open, syncfs};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, mount_remount, unmount};
@@ -16,7 +17,7 @@ use tree_archive::{ArchiveWriter, EntryRef, PackOptions, UnpackOptions, pack, un
 use super::entries::{Shares, is_entry};
 use super::error::step;
 use super::mount_request::{Kind, MountRequest};
-use super::mounts::{file_point, mount_point, open_root};
+use super::mounts::open_root;
 use super::staged::mount_staged;
 use super::{BootError, disks};
 

@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use guest_container::mount_point;
 use msb_sandbox_model::kernel_word::decode;
 
-use super::mounts::{mount_point, open_root};
+use super::mounts::open_root;
 use crate::console;
 
 /// The word on the kernel's command line that is there if a holder is process 1. It holds the working directory.

@@ -162,7 +162,8 @@ fn remove(name: &str) {
     }
 }
 
-fn next_number() -> u64 {
+/// Returns the number of a new group, which no other one has had.
+pub(crate) fn next_number() -> u64 {
     LAST_NUMBER.fetch_add(1, Ordering::Relaxed) + 1
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use msb_agent_protocol::Bytes;
 
 /// Splits `NAME=value` settings; a word without `=` or without a name is ignored.
-pub(super) fn parse(settings: &[Bytes]) -> Vec<(OsString, OsString)> {
+pub(crate) fn parse(settings: &[Bytes]) -> Vec<(OsString, OsString)> {
     let split = |setting: &Bytes| {
         let equals = setting.iter().position(|&byte| byte == b'=')?;
         let valid = equals > 0 && !setting.contains(&0);
@@ -16,7 +16,7 @@ pub(super) fn parse(settings: &[Bytes]) -> Vec<(OsString, OsString)> {
 }
 
 /// Returns the last value that is set for `name`; `None` if the environment does not set it.
-pub(super) fn get<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
+pub(crate) fn get<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
     let found = environment
         .iter()
         .rfind(|(key, _)| key.as_bytes() == name.as_bytes());

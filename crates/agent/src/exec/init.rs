@@ -2,10 +2,10 @@
 
 use std::ffi::OsString;
 
+use guest_container::Replacement;
 use msb_agent_protocol::v1::{Exec, Failure, Namespaces};
 
 use super::own_program;
-use super::replacement::Replacement;
 use crate::boot::working_directory;
 use crate::init::COMMAND_FOLLOWS;
 pub(super) use crate::init::NAME;

@@ -1,3 +1,4 @@
+use msb_agent_protocol::ULIMIT_NAMES;
 use msb_agent_protocol::v1::{Failure, Ulimit};
 use rustix::process::{Resource, Rlimit};
 
@@ -42,31 +43,14 @@ fn open_files_max() -> Option<u64> {
     str::from_utf8(&text).ok()?.trim_end().parse().ok()
 }
 
+/// Returns the resource of a name that the protocol has; guests of other versions know no further ones.
 fn resource(name: &str) -> Option<Resource> {
-    Some(match name {
-        "core" => Resource::Core,
-        "cpu" => Resource::Cpu,
-        "data" => Resource::Data,
-        "fsize" => Resource::Fsize,
-        "locks" => Resource::Locks,
-        "memlock" => Resource::Memlock,
-        "msgqueue" => Resource::Msgqueue,
-        "nice" => Resource::Nice,
-        "nofile" => Resource::Nofile,
-        "nproc" => Resource::Nproc,
-        "rss" => Resource::Rss,
-        "rtprio" => Resource::Rtprio,
-        "rttime" => Resource::Rttime,
-        "sigpending" => Resource::Sigpending,
-        "stack" => Resource::Stack,
-        _ => return None,
-    })
+    let is_known = ULIMIT_NAMES.contains(&name);
+    is_known.then(|| guest_container::resource(name)).flatten()
 }
 
 #[cfg(test)]
 mod tests {
-    use msb_agent_protocol::ULIMIT_NAMES;
-
     use super::*;
 
     fn ulimit(name: &str, soft: Option<u64>, hard: Option<u64>) -> Ulimit {

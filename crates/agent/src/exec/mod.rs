@@ -1,11 +1,13 @@
 //! Commands that the host asks for.
 
 mod accounts;
+mod container;
 mod control_group;
 mod elf;
 mod environment;
 mod failure;
 mod init;
+mod leader;
 mod limits;
 mod misfit;
 mod namespaces;
@@ -13,9 +15,12 @@ mod output;
 mod own_program;
 mod process;
 mod program;
-mod replacement;
 mod running;
 mod signals;
+mod streams;
+
+use std::io;
+use std::os::fd::OwnedFd;
 
 use msb_agent_protocol::v1::exec_event::Event;
 use msb_agent_protocol::v1::exec_input::Input;
@@ -31,15 +36,20 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::reaper::Reaper;
 use crate::{shutdown, unmount};
 pub(crate) use accounts::{own_home, owner};
-pub(crate) use control_group::remove_empty as remove_empty_groups;
+pub(crate) use container::{ContainerProcess, Pipes};
+pub(crate) use control_group::{next_number, remove_empty as remove_empty_groups};
+pub(crate) use environment::{get as variable, parse as parse_environment};
 use failure::{guest_failure, paused, refused_action};
 use namespaces::Isolation;
-pub(crate) use namespaces::{among_commands, note_end, own_number};
-use process::{NotStarted, Prepared, Process};
-pub(crate) use program::find as find_program;
-pub(crate) use replacement::Replacement;
+pub(crate) use namespaces::{NamespacesOf, among_commands, note_end, own_number, shared_pids};
+pub(crate) use process::Process;
+use process::{NotStarted, Prepared};
+pub(crate) use program::{Program, find as find_program};
 pub(crate) use running::Running;
 use signals::Group;
+pub(crate) use signals::send as send_signal;
+pub(crate) use streams::Terminal;
+use streams::{END_OF_TRANSMISSION, Ends, Stdin, Streams};
 
 /// The events of a command, for the host.
 pub(crate) type Events = ReceiverStream<Result<ExecEvent, Status>>;
@@ -72,6 +82,63 @@ pub(crate) async fn run(
             let _ = sender.try_send(Ok(event(Event::Failed(failure))));
         }
     }
+    ReceiverStream::new(events)
+}
+
+/// Starts a process of a container. Nothing is awaited after its start.
+pub(crate) fn start_in_container(
+    process: ContainerProcess,
+    running: &Running,
+) -> Result<Process, Failure> {
+    start_prepared(container::prepare(process), running).map_err(|why| match why {
+        NotStarted::Failed(failure) => failure,
+        NotStarted::Refused { error, .. } => refused_action("start the agent's program", &error),
+    })
+}
+
+/// Takes a terminal that a process of a container has opened, as all of its streams. Returns another handle of it.
+pub(crate) fn take_terminal(
+    process: &mut Process,
+    master: OwnedFd,
+) -> io::Result<Option<Terminal>> {
+    let Ends {
+        stdin,
+        terminal,
+        outputs,
+    } = Streams::of_terminal(master)?.watch()?;
+    process.stdin = stdin;
+    process.terminal = terminal;
+    process.outputs = outputs;
+    process
+        .terminal
+        .as_ref()
+        .map(Terminal::try_clone)
+        .transpose()
+}
+
+/// Carries the streams of a process of a container. The process is killed if the host stops listening to its events.
+pub(crate) fn carry(
+    process: Process,
+    inputs: Streaming<ExecInput>,
+    ended: oneshot::Receiver<ExitStatus>,
+    running: &Running,
+) -> Events {
+    let (sender, events) = mpsc::channel(PENDING_CHUNKS);
+    tokio::spawn(attend(
+        process,
+        inputs,
+        Host(sender),
+        ended,
+        running.clone(),
+    ));
+    ReceiverStream::new(events)
+}
+
+/// Returns the events of a process of a container that could not be started.
+pub(crate) fn not_started(failure: Failure) -> Events {
+    let (sender, events) = mpsc::channel(1);
+    // The channel is empty, so there is room.
+    let _ = sender.try_send(Ok(event(Event::Failed(failure))));
     ReceiverStream::new(events)
 }
 
@@ -226,8 +293,8 @@ async fn send_events(
 }
 
 /// Passes the host's input on until the host has sent all of it or the command reads no more.
-async fn write_stdin(stdin: Option<process::Stdin>, mut inputs: Streaming<ExecInput>) {
-    let Some(process::Stdin {
+async fn write_stdin(stdin: Option<Stdin>, mut inputs: Streaming<ExecInput>) {
+    let Some(Stdin {
         mut stream,
         is_terminal,
     }) = stdin
@@ -243,6 +310,6 @@ async fn write_stdin(stdin: Option<process::Stdin>, mut inputs: Streaming<ExecIn
     }
     if is_terminal {
         // A terminal has no end to close; a user ends the input with this character.
-        let _ = stream.write_all(&[process::END_OF_TRANSMISSION]).await;
+        let _ = stream.write_all(&[END_OF_TRANSMISSION]).await;
     }
 }

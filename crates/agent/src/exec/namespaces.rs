@@ -1,6 +1,6 @@
 #![expect(unsafe_code, reason = "unshare(2) has no safe form")]
 //! The namespaces of process IDs, mounts and control groups that process 1 of the sandbox makes, and that
-//! later commands and calls on files enter.
+//! later commands and calls on files enter; and those of containers.
 //!
 //! The agent itself stays outside: what commands mount or unmount does not matter when it freezes,
 //! trims and unmounts disks.
@@ -38,9 +38,37 @@ const MOUNT_FLAGS: MountFlags = MountFlags::NOSUID
 #[derive(Debug, Clone)]
 pub(crate) struct Process1 {
     pid: i32,
-    /// The process, whose namespaces this does not keep alive.
-    file: Arc<OwnedFd>,
+    namespaces: NamespacesOf,
     control_group: Option<Arc<ControlGroup>>,
+}
+
+/// The namespaces of a process, which this does not keep alive.
+#[derive(Debug, Clone)]
+pub(crate) struct NamespacesOf {
+    process: Arc<OwnedFd>,
+    /// The namespaces beside that of process IDs.
+    kinds: ThreadNameSpaceType,
+}
+
+impl NamespacesOf {
+    /// Returns the namespaces of a process that has not been reaped.
+    pub(crate) fn new(pid: i32, kinds: ThreadNameSpaceType) -> io::Result<Self> {
+        let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
+        let process = Arc::new(pidfd_open(pid, PidfdFlags::empty())?);
+        Ok(Self { process, kinds })
+    }
+
+    fn enter(&self) -> rustix::io::Result<()> {
+        if self.kinds.is_empty() {
+            return Ok(());
+        }
+        move_into_thread_name_spaces(self.process.as_fd(), self.kinds)
+    }
+
+    /// Puts the children of this thread into the namespace of process IDs.
+    fn adopt_children(&self) -> rustix::io::Result<()> {
+        move_into_thread_name_spaces(self.process.as_fd(), ThreadNameSpaceType::PROCESS_ID)
+    }
 }
 
 /// The namespaces that a command runs in.
@@ -52,6 +80,10 @@ pub(super) enum Isolation {
     New,
     /// The namespaces of process 1.
     Joined(Process1),
+    /// A new namespace of process IDs. The first process of a container makes the other namespaces itself.
+    NewContainer,
+    /// The namespaces of a container, or that of process IDs of process 1.
+    Container(NamespacesOf),
 }
 
 /// Returns process 1; `None` while none runs.
@@ -61,11 +93,15 @@ pub(super) fn process_1() -> Option<Process1> {
 
 /// Notes the start of process 1. Nothing is awaited between the start and this call.
 pub(super) fn note_start(pid: i32, control_group: Option<Arc<ControlGroup>>) -> io::Result<()> {
-    let id = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidInput)?;
-    let file = Arc::new(pidfd_open(id, PidfdFlags::empty())?);
+    let mut kinds = ThreadNameSpaceType::MOUNT;
+    // A kernel may be built without control groups.
+    if control_group.is_some() {
+        kinds |= ThreadNameSpaceType::CONTROL_GROUP;
+    }
+    let namespaces = NamespacesOf::new(pid, kinds)?;
     *current() = Some(Process1 {
         pid,
-        file,
+        namespaces,
         control_group,
     });
     Ok(())
@@ -108,8 +144,18 @@ impl Process1 {
     fn show_mounts(&self) -> rustix::io::Result<()> {
         // SAFETY: descriptors stay shared. The thread gets its own root and working directory.
         unsafe { unshare_unsafe(UnshareFlags::FS) }?;
-        move_into_thread_name_spaces(self.file.as_fd(), ThreadNameSpaceType::MOUNT)
+        let process = self.namespaces.process.as_fd();
+        move_into_thread_name_spaces(process, ThreadNameSpaceType::MOUNT)
     }
+}
+
+/// Returns the namespace of process IDs of process 1, for a container that shares it; `None` while no process 1 runs.
+pub(crate) fn shared_pids() -> Option<NamespacesOf> {
+    let process_1 = process_1()?;
+    Some(NamespacesOf {
+        kinds: ThreadNameSpaceType::empty(),
+        ..process_1.namespaces
+    })
 }
 
 /// Returns the number that a process has in its own namespace; `None` if it has been reaped.
@@ -143,11 +189,9 @@ impl Isolation {
         let prepare = || match self {
             Self::Machine => Ok(()),
             // SAFETY: descriptors stay shared.
-            Self::New => unsafe { unshare_unsafe(UnshareFlags::NEWPID) },
-            Self::Joined(process_1) => {
-                let kind = ThreadNameSpaceType::PROCESS_ID;
-                move_into_thread_name_spaces(process_1.file.as_fd(), kind)
-            }
+            Self::New | Self::NewContainer => unsafe { unshare_unsafe(UnshareFlags::NEWPID) },
+            Self::Joined(process_1) => process_1.namespaces.adopt_children(),
+            Self::Container(namespaces) => namespaces.adopt_children(),
         };
         if matches!(self, Self::Machine) {
             return spawn();
@@ -165,7 +209,7 @@ impl Isolation {
     /// Returns `cgroup.procs` of the group of process 1, for a command without its own group.
     pub(super) fn processes(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Self::Machine | Self::New => None,
+            Self::Machine | Self::New | Self::NewContainer | Self::Container(_) => None,
             Self::Joined(process_1) => process_1.control_group().map(ControlGroup::processes),
         }
     }
@@ -179,7 +223,7 @@ impl Isolation {
     /// group. Allocates nothing.
     pub(super) fn enter(&self) -> rustix::io::Result<()> {
         match self {
-            Self::Machine => Ok(()),
+            Self::Machine | Self::NewContainer => Ok(()),
             Self::New => {
                 // SAFETY: descriptors are this process's alone.
                 unsafe { unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWCGROUP) }?;
@@ -188,14 +232,8 @@ impl Isolation {
                 let _ = show(c"cgroup2", c"/sys/fs/cgroup");
                 Ok(())
             }
-            Self::Joined(process_1) => {
-                let mut kinds = ThreadNameSpaceType::MOUNT;
-                // A kernel may be built without control groups.
-                if process_1.control_group.is_some() {
-                    kinds |= ThreadNameSpaceType::CONTROL_GROUP;
-                }
-                move_into_thread_name_spaces(process_1.file.as_fd(), kinds)
-            }
+            Self::Joined(process_1) => process_1.namespaces.enter(),
+            Self::Container(namespaces) => namespaces.enter(),
         }
     }
 }

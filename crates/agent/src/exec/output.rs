@@ -8,7 +8,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
-use super::process::Output;
+use super::streams::Output;
 
 /// The pause after which the output of a command that has ended is complete. Processes that the
 /// command left running may hold its streams open indefinitely.

@@ -5,11 +5,11 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::OnceLock;
 
+use guest_container::Replacement;
 use msb_agent_protocol::v1::Failure;
 use rustix::fs::{Mode, OFlags, openat};
 
 use super::failure::{bad_request, refused_action};
-use super::replacement::Replacement;
 use crate::boot::{BOOT_ROOT, own_mounts};
 
 /// The program. It stays open, because the sandbox's root may hide it.

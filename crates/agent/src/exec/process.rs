@@ -1,48 +1,36 @@
-#![expect(
-    unsafe_code,
-    reason = "what a child does between fork and exec has no safe form"
-)]
-
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
-use std::io::{self, PipeReader, PipeWriter};
-use std::os::fd::OwnedFd;
+use std::io;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
+use guest_container::Replacement;
 use msb_agent_protocol::Bytes;
-use msb_agent_protocol::v1::exec_event::Event;
-use msb_agent_protocol::v1::{Exec, Failure, Namespaces, WindowSize};
-use rustix::fs::{FileType, Mode, OFlags, fchown, open};
-use rustix::io::ioctl_fionbio;
-use rustix::process::{Gid, Resource, Rlimit, Uid, chdir, ioctl_tiocsctty, setrlimit, setsid};
-use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use msb_agent_protocol::v1::{Exec, Failure, Namespaces};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::Uid;
 
-use super::accounts::{Accounts, Identity};
+use super::accounts::Accounts;
 use super::control_group::ControlGroup;
 use super::failure::{bad_request, guest_failure, refused_action};
+use super::leader::Leader;
 use super::namespaces::{self, Isolation};
 use super::program::Program;
-use super::replacement::Replacement;
 use super::signals::Group;
+use super::streams::{
+    Ends, Output, Stdin, Streams, Terminal, no_streams, pipe_streams, terminal_streams,
+};
 use super::{environment, init, limits, own_program, program};
 use crate::boot::{self, CommandsGroup};
-use crate::descriptor::Descriptor;
-use crate::guarded_file::open_as;
 use crate::sftp;
-
-/// Control-D, the character that ends a terminal's input.
-pub(super) const END_OF_TRANSMISSION: u8 = 4;
 
 /// A command that has been started.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     /// The process's number, as the agent sees it.
-    pub(super) pid: i32,
+    pub(crate) pid: i32,
     /// The process's number, as the commands see it.
     pub(super) own_number: u32,
     pub(super) control_group: Option<Arc<ControlGroup>>,
@@ -51,51 +39,13 @@ pub(super) struct Process {
     pub(super) outputs: Vec<Output>,
 }
 
-/// The agent's end of a command's standard input.
-#[derive(Debug)]
-pub(super) struct Stdin {
-    pub(super) stream: Descriptor,
-    pub(super) is_terminal: bool,
-}
-
-/// The conversion of a stream's bytes into an event.
-type Naming = fn(Bytes) -> Event;
-
-/// A stream of output, and the event that carries its bytes.
-#[derive(Debug)]
-pub(super) struct Output {
-    pub(super) stream: Descriptor,
-    pub(super) event: Naming,
-}
-
-/// The agent's end of a command's terminal.
-#[derive(Debug)]
-pub(super) struct Terminal(OwnedFd);
-
-impl Terminal {
-    pub(super) fn resize(&self, size: WindowSize) {
-        // The size of a terminal whose command has ended does not matter.
-        let _ = tcsetwinsize(&self.0, winsize(size));
-    }
-}
-
-fn winsize(size: WindowSize) -> Winsize {
-    let cells = |count: u32| u16::try_from(count).unwrap_or(u16::MAX);
-    Winsize {
-        ws_row: cells(size.rows),
-        ws_col: cells(size.columns),
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    }
-}
-
 /// A command that is ready to be started.
 pub(super) struct Prepared {
-    command: Command,
-    streams: Streams,
-    program: Program,
-    control_group: Option<Arc<ControlGroup>>,
-    isolation: Isolation,
+    pub(super) command: Command,
+    pub(super) streams: Streams,
+    pub(super) program: Program,
+    pub(super) control_group: Option<Arc<ControlGroup>>,
+    pub(super) isolation: Isolation,
 }
 
 /// The reason why a command was not started.
@@ -134,7 +84,9 @@ pub(super) fn prepare(request: &Exec, isolation: Isolation) -> Result<Prepared, 
     let limits = limits::read(&request.ulimits)?;
     let has_terminal = request.terminal.is_some();
     let control_group = match &isolation {
-        Isolation::Machine => ControlGroup::create(),
+        Isolation::Machine | Isolation::NewContainer | Isolation::Container(_) => {
+            ControlGroup::create()
+        }
         Isolation::New => ControlGroup::create_root(),
         Isolation::Joined(process_1) => process_1
             .control_group()
@@ -158,6 +110,7 @@ pub(super) fn prepare(request: &Exec, isolation: Isolation) -> Result<Prepared, 
         directory: working_directory_name(&directory)?,
         limits,
         replacement,
+        kept: Vec::new(),
     };
     leader.set_up(&mut command);
     Ok(Prepared {
@@ -208,146 +161,6 @@ fn program_of(
     Ok((program, replacement))
 }
 
-/// The agent's ends of a command's streams, before they are polled.
-struct Streams {
-    stdin: Option<OwnedFd>,
-    terminal: Option<OwnedFd>,
-    outputs: Vec<(OwnedFd, Naming)>,
-}
-
-/// Opens a command's pipes. They belong to the command's user, who can then open them anew by
-/// `/dev/stdout` and `/proc/self/fd`, as with runc. `/dev/null` keeps its owner.
-fn pipe_streams(command: &mut Command, wants_stdin: bool, owner: Uid) -> io::Result<Streams> {
-    let stdin = if wants_stdin {
-        let (read, write) = pipe_of(owner)?;
-        command.stdin(read);
-        Some(write.into())
-    } else {
-        command.stdin(nothing_to_read(owner)?);
-        None
-    };
-    let (stdout, stdout_write) = pipe_of(owner)?;
-    let (stderr, stderr_write) = pipe_of(owner)?;
-    command.stdout(stdout_write).stderr(stderr_write);
-    let outputs: Vec<(OwnedFd, Naming)> = vec![
-        (stdout.into(), Event::Stdout),
-        (stderr.into(), Event::Stderr),
-    ];
-    Ok(Streams {
-        stdin,
-        terminal: None,
-        outputs,
-    })
-}
-
-/// Gives a command that has no host to talk to streams that are not read.
-fn no_streams(command: &mut Command) -> io::Result<Streams> {
-    let null = open_as("/dev/null", FileType::CharacterDevice, OFlags::RDWR)?;
-    let (stdout, stderr) = (null.try_clone()?, null.try_clone()?);
-    command.stdin(null).stdout(stdout).stderr(stderr);
-    Ok(Streams {
-        stdin: None,
-        terminal: None,
-        outputs: Vec::new(),
-    })
-}
-
-/// Opens a pipe that belongs to a user. Both ends share one inode, so one change of owner is
-/// enough.
-fn pipe_of(owner: Uid) -> io::Result<(PipeReader, PipeWriter)> {
-    let (read, write) = io::pipe()?;
-    fchown(&write, Some(owner), None)?;
-    Ok((read, write))
-}
-
-/// Returns an input that reads as empty. It is `/dev/null`, or a pipe without a writer if root in
-/// the guest has replaced `/dev/null`.
-fn nothing_to_read(owner: Uid) -> io::Result<Stdio> {
-    match open_as("/dev/null", FileType::CharacterDevice, OFlags::RDONLY) {
-        Ok(null) => {
-            ioctl_fionbio(&null, false)?;
-            Ok(null.into())
-        }
-        Err(_) => Ok(pipe_of(owner)?.0.into()),
-    }
-}
-
-/// Opens a command's terminal. It belongs to the command's user; the group and the mode, `tty` and
-/// 0620, are those that devpts gives.
-fn terminal_streams(command: &mut Command, size: WindowSize, owner: Uid) -> io::Result<Streams> {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let master = openpt(flags)?;
-    grantpt(&master)?;
-    unlockpt(&master)?;
-    let slave = ioctl_tiocgptpeer(&master, flags)?;
-    fchown(&slave, Some(owner), None)?;
-    tcsetwinsize(&slave, winsize(size))?;
-    command
-        .stdin(slave.try_clone()?)
-        .stdout(slave.try_clone()?)
-        .stderr(slave);
-    let outputs: Vec<(OwnedFd, Naming)> = vec![(master.try_clone()?, Event::Stdout)];
-    Ok(Streams {
-        stdin: Some(master.try_clone()?),
-        terminal: Some(master),
-        outputs,
-    })
-}
-
-/// The state of a child before it becomes the program.
-struct Leader {
-    identity: Identity,
-    has_terminal: bool,
-    /// `cgroup.procs` of the control group that the child joins first, if there is one.
-    joined: Option<OwnedFd>,
-    control_group: Option<Arc<ControlGroup>>,
-    /// True if the command may not run outside the group.
-    must_join: bool,
-    isolation: Isolation,
-    directory: CString,
-    limits: Vec<(Resource, Rlimit)>,
-    replacement: Replacement,
-}
-
-impl Leader {
-    /// Lets the child set itself up. It gets its own session, its terminal if it has one, its control
-    /// group, namespaces and limits, then the user and the groups.
-    fn set_up(self, command: &mut Command) {
-        let Identity { uid, gid, .. } = self.identity;
-        let groups = self.identity.groups.iter();
-        let groups: Vec<Gid> = groups.map(|&gid| Gid::from_raw(gid)).collect();
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        let in_child = move || {
-            setsid()?;
-            if self.has_terminal {
-                ioctl_tiocsctty(io::stdin())?;
-            }
-            if let Some(group) = &self.joined {
-                // `0` means the process that writes.
-                match rustix::io::write(group, b"0") {
-                    Err(error) if self.must_join => return Err(error.into()),
-                    _ => {}
-                }
-            }
-            self.isolation.enter()?;
-            if let Some(group) = &self.control_group {
-                group.settle();
-            }
-            chdir(&*self.directory)?;
-            for (resource, limit) in &self.limits {
-                setrlimit(*resource, *limit)?;
-            }
-            rustix::thread::set_thread_groups(&groups)?;
-            rustix::thread::set_thread_gid(gid)?;
-            rustix::thread::set_thread_uid(uid)?;
-            Err(self.replacement.execute())
-        };
-        // SAFETY: between fork and exec only system calls are made; nothing is allocated, no lock is
-        // taken, and the captured values were made before the fork.
-        unsafe { command.pre_exec(in_child) };
-    }
-}
-
 /// Starts a prepared command, and opens the agent's ends of its streams.
 pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
     let Prepared {
@@ -382,34 +195,27 @@ pub(super) fn start(prepared: Prepared) -> Result<Process, NotStarted> {
         })?;
     }
     let own_number = match isolation {
-        Isolation::Machine => None,
+        // The host gets the number that the agent's calls on containers have.
+        Isolation::Machine | Isolation::NewContainer | Isolation::Container(_) => None,
         Isolation::New => Some(1),
         Isolation::Joined(_) => namespaces::own_number(pid),
     };
-    let watch = || -> io::Result<Process> {
-        let outputs = streams.outputs.into_iter().map(|(file, event)| {
-            Ok(Output {
-                stream: Descriptor::new(file)?,
-                event,
-            })
-        });
-        let outputs = outputs.collect::<io::Result<_>>()?;
-        let stream = streams.stdin.map(Descriptor::new).transpose()?;
-        let is_terminal = streams.terminal.is_some();
-        Ok(Process {
-            pid,
-            own_number: own_number.unwrap_or(pid.unsigned_abs()),
-            control_group,
-            stdin: stream.map(|stream| Stdin {
-                stream,
-                is_terminal,
-            }),
-            terminal: streams.terminal.map(Terminal),
-            outputs,
-        })
-    };
-    watch()
-        .map_err(|error| NotStarted::Failed(refused_action("watch the command's streams", &error)))
+    let ends = streams.watch();
+    let ends = ends
+        .map_err(|error| NotStarted::Failed(refused_action("watch the command's streams", &error)));
+    let Ends {
+        stdin,
+        terminal,
+        outputs,
+    } = ends?;
+    Ok(Process {
+        pid,
+        own_number: own_number.unwrap_or(pid.unsigned_abs()),
+        control_group,
+        stdin,
+        terminal,
+        outputs,
+    })
 }
 
 /// Opens the working directory, and makes it if it is missing, unless it must exist.
@@ -438,8 +244,6 @@ fn working_directory_name(directory: &Path) -> Result<CString, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
 
     #[test]
@@ -452,16 +256,5 @@ mod tests {
         assert!(!path.parent().expect("a parent").exists());
         assert_eq!(working_directory(wanted, false).expect("made"), path);
         assert_eq!(working_directory(wanted, true).expect("there"), path);
-    }
-
-    #[test]
-    fn a_command_without_input_reads_the_end_at_once() {
-        let mut command = Command::new("cat");
-        let command = command.stdin(nothing_to_read(rustix::process::getuid()).expect("opened"));
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
-        let mut said = Vec::new();
-        let stdout = child.stdout.as_mut().expect("a pipe");
-        stdout.read_to_end(&mut said).expect("read");
-        assert!(said.is_empty() && child.wait().expect("ended").success());
     }
 }

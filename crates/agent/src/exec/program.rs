@@ -59,18 +59,18 @@ fn check(program: PathBuf, word: &[u8]) -> Result<PathBuf, Failure> {
 
 /// A program that was found in the guest.
 #[derive(Debug)]
-pub(super) struct Program {
+pub(crate) struct Program {
     /// The word that the host called the program by.
-    pub(super) word: Bytes,
+    pub(crate) word: Bytes,
     /// The path of the program's file.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The command's working directory.
-    pub(super) directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 impl Program {
     /// Returns the failure that explains why the kernel refused the program.
-    pub(super) fn explain(&self, error: &io::Error) -> Failure {
+    pub(crate) fn explain(&self, error: &io::Error) -> Failure {
         let word = &self.word;
         match error.kind() {
             io::ErrorKind::PermissionDenied => return not_executable(word, "permission denied"),

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use msb_agent_protocol::v1::{StopFirst, WindowSize};
 use tokio::time::{Duration, Instant, sleep};
 
-use super::process::Terminal;
 use super::signals::Group;
+use super::streams::Terminal;
 
 /// The time that a host may take to read how the commands ended before the machine ends.
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(1);

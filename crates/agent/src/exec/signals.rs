@@ -46,7 +46,7 @@ impl Group {
 
 /// Sends a signal to a process, or with a negative number to the process group of its leader. Numbers that mean
 /// this process, its group or all processes are ignored.
-fn send(process: i32, signal: i32) {
+pub(crate) fn send(process: i32, signal: i32) {
     if process.unsigned_abs() > 1 && (1..=SIGNAL_MAX).contains(&signal) {
         // SAFETY: the call takes two numbers. The process or the group may have ended, which is no error.
         unsafe { libc::kill(process, signal) };

@@ -38,7 +38,7 @@ impl Proxy for Supervisor {
     async fn passage(&self, call: &str) -> Passage {
         self.settled().await;
         let limit = match call {
-            "Exec" => COMMAND_TIMEOUT,
+            "Exec" | "Start" => COMMAND_TIMEOUT,
             _ => ANSWER_TIMEOUT,
         };
         Passage {

@@ -7,6 +7,7 @@ mod asks;
 mod asks_at_run;
 mod changes;
 mod clock;
+mod containers;
 mod control_groups;
 mod damages;
 mod disks;
@@ -247,6 +248,10 @@ const OF_GUEST: &[Check] = &[
     (
         "a kill reaches all that a command started, and no group is left",
         control_groups::killed,
+    ),
+    (
+        "containers are made from plans, run, and leave nothing",
+        containers::lives,
     ),
     (
         "the main command is process 1, and commands join it",

@@ -43,6 +43,7 @@ targets! {
     manifest: 5000,
     mcp_input: 1000,
     network_frames: 2000,
+    oci_spec: 3000,
     packed_file: 3000,
     sandbox_disk: 2000,
     secret_words: 5000,

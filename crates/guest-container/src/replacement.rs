@@ -12,7 +12,7 @@ use std::ptr;
 ///
 /// The functions of the C library would run a file that the kernel refuses with `/bin/sh`, whatever
 /// the file is.
-pub(crate) struct Replacement {
+pub struct Replacement {
     program: Executable,
     arguments: Words,
     environment: Words,
@@ -54,7 +54,7 @@ impl Replacement {
     ///
     /// # Errors
     /// A word that contains a NUL byte.
-    pub(crate) fn new<'a>(
+    pub fn new<'a>(
         program: &Path,
         arguments: impl Iterator<Item = &'a [u8]>,
         environment: &[(OsString, OsString)],
@@ -67,7 +67,7 @@ impl Replacement {
     ///
     /// # Errors
     /// A word that contains a NUL byte.
-    pub(super) fn of_file<'a>(
+    pub fn of_file<'a>(
         file: BorrowedFd<'static>,
         arguments: impl Iterator<Item = &'a [u8]>,
         environment: &[(OsString, OsString)],
@@ -98,7 +98,7 @@ impl Replacement {
 
     /// Executes the program in place of this process. Returns only if that fails. Allocates
     /// nothing.
-    pub(crate) fn execute(&self) -> io::Error {
+    pub fn execute(&self) -> io::Error {
         let (directory, path, flags) = match &self.program {
             Executable::Path(path) => (libc::AT_FDCWD, path.as_c_str(), 0),
             Executable::File(file) => (file.as_raw_fd(), c"", libc::AT_EMPTY_PATH),
