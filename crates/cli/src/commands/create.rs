@@ -107,7 +107,7 @@ pub(crate) struct SandboxArguments {
     /// msb diff, apply and discard support only its staged directories, and msb commit not at all.
     #[arg(long, conflicts_with_all = ["from", "root_disk"], help_heading = "Machine")]
     native_root: bool,
-    /// Accepted without effect; each sandbox can have snapshots while it runs
+    /// Has no effect: every sandbox can have snapshots while it runs
     #[arg(long, help_heading = "Machine")]
     snapshots: bool,
     /// Take a snapshot before each command of msb exec, for msb undo

@@ -23,7 +23,7 @@ pub(crate) struct MachineArguments {
     /// Time limit for the guest to boot and answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     boot_timeout: u64,
-    /// When to check the trees by which reads of the image are verified
+    /// When to check the trees that prove reads
     ///
     /// They are checked before the boot, and made where an older msb made none. Reads are always verified.
     #[arg(long, value_enum, default_value_t, env = "MSB_VERIFY", value_name = "WHEN",
