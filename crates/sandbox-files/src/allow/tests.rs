@@ -1,5 +1,5 @@
 use fs_err as fs;
-use msb_runtime::{Home, Mount, Source, Staged};
+use msb_runtime::{Home, Mount, Source, Staged, UpperPool};
 use msb_sandbox_snapshots::StagedLayer;
 
 use super::found::Written;
@@ -7,7 +7,7 @@ use super::*;
 use crate::files::describe;
 use testkit::sandboxes;
 
-/// A home with a sandbox that has a staged directory of the host, without a disk.
+/// A home with a sandbox that has a staged directory of the host and an empty disk.
 struct Bench {
     root: tempfile::TempDir,
     sandbox: Sandbox,
@@ -48,6 +48,9 @@ impl Bench {
         staged
             .stage(&mut listing, &sandbox.files.staged())
             .expect("staged");
+        let disk = fs::File::create(sandbox.files.upper()).expect("made");
+        disk.set_len(1 << 20).expect("made long");
+        UpperPool::adopt(&sandbox.files).expect("adopted");
         Self { root, sandbox }
     }
 
