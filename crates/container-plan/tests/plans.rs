@@ -144,127 +144,136 @@ fn an_empty_plan_is_not_valid() {
     assert_eq!(Cgroup::from_bytes(b""), Ok(Cgroup::default()));
 }
 
+/// The beginning of an error, and the change of a plan that leads to it.
+type Expectation = (&'static str, fn(&mut ContainerPlan));
+
+/// Changes of a container's process and of its name.
+const OF_THE_PROCESS: &[Expectation] = &[
+    ("id is \"a/b\"", |plan| plan.id = "a/b".to_owned()),
+    ("id is \"..\"", |plan| plan.id = "..".to_owned()),
+    ("process.args", |plan| plan.process.args.clear()),
+    ("process.args", |plan| {
+        plan.process.args.push("\0".to_owned())
+    }),
+    ("process.env is \"\"", |plan| {
+        plan.process.env.push("secret".to_owned())
+    }),
+    ("process.env is \"A\"", |plan| {
+        plan.process.env.push("A=\0".to_owned())
+    }),
+    ("process.cwd is \"/a/../b\"", |plan| {
+        plan.process.cwd = "/a/../b".to_owned()
+    }),
+    ("process.uid is 4294967295", |plan| {
+        plan.process.uid = u32::MAX
+    }),
+    ("process.gid", |plan| plan.process.gid = u32::MAX),
+    ("process.additional_gids", |plan| {
+        plan.process.additional_gids.push(u32::MAX)
+    }),
+    ("process.umask is 0o1000", |plan| {
+        plan.process.umask = Some(0o1000)
+    }),
+    ("process.terminal is 65536x0", |plan| {
+        plan.process.terminal = Some(TerminalSize {
+            columns: 65_536,
+            rows: 0,
+        });
+    }),
+    ("process.rlimits is \"nofile\"", |plan| {
+        let limit = plan.process.rlimits[0].clone();
+        plan.process.rlimits.push(limit);
+    }),
+    ("process.rlimits.soft is 1024", |plan| {
+        plan.process.rlimits[0].hard = 1023
+    }),
+    ("process.capabilities.bounding is 0x20000000001", |plan| {
+        plan.process.capabilities.bounding |= 1 << 41
+    }),
+    ("process.capabilities.effective", |plan| {
+        plan.process.capabilities.permitted = 0
+    }),
+    ("process.capabilities.ambient", |plan| {
+        plan.process.capabilities.inheritable = 0
+    }),
+    ("process.oom_score_adj is -1001", |plan| {
+        plan.process.oom_score_adj = Some(-1001)
+    }),
+];
+
+/// Changes of what surrounds the process.
+const OF_ITS_SURROUNDINGS: &[Expectation] = &[
+    ("root_propagation is 7", |plan| plan.root_propagation = 7),
+    ("hostname", |plan| plan.hostname = "a".repeat(65)),
+    ("domainname", |plan| plan.domainname = "\0".to_owned()),
+    ("mounts.destination is \"//\"", |plan| {
+        plan.mounts[0].destination = "//".to_owned()
+    }),
+    ("mounts.source is empty", |plan| {
+        plan.mounts[0].source = None
+    }),
+    ("mounts.source is 0", |plan| {
+        plan.mounts[0].source = Some(MountSource::Filesystem(0))
+    }),
+    ("mounts.source.share is \"../x\"", |plan| {
+        plan.mounts[0].source = Some(MountSource::Share("../x".to_owned()))
+    }),
+    ("mounts.source.pod_memory.path", |plan| {
+        plan.mounts[0].source = Some(MountSource::PodMemory(PodMemory {
+            name: "shm".to_owned(),
+            path: "../x".to_owned(),
+            ..PodMemory::default()
+        }));
+    }),
+    ("mounts.flags is 0x1000", |plan| plan.mounts[0].flags = 4096),
+    ("mounts.propagation", |plan| plan.mounts[0].propagation = -1),
+    ("mounts.data is \"mode=7\"", |plan| {
+        plan.mounts[1].data = "mode=7".to_owned()
+    }),
+    ("mounts.is_recursive", |plan| {
+        plan.mounts[0].is_recursive = true
+    }),
+    ("mounts.copies_up", |plan| plan.mounts[1].copies_up = true),
+    ("devices.kind is 0", |plan| plan.devices[0].kind = 0),
+    ("devices.major is 10:1048576", |plan| {
+        plan.devices[0].minor = 1 << 20
+    }),
+    ("devices.mode is 0o10000", |plan| {
+        plan.devices[0].mode = 0o10000
+    }),
+    ("masked_paths is \"x\"", |plan| {
+        plan.masked_paths.push("x".to_owned())
+    }),
+    ("readonly_paths", |plan| {
+        plan.readonly_paths.push("/..".to_owned())
+    }),
+    ("sysctls.name is \"..\"", |plan| {
+        plan.sysctls[0].name = "..".to_owned()
+    }),
+    ("sysctls.name", |plan| {
+        plan.sysctls[0].name = "net.//.x".to_owned()
+    }),
+    ("namespaces.ipc is 2", |plan| plan.namespaces.ipc = 2),
+    ("cgroup.controls.file is \"cgroup.procs\"", |plan| {
+        plan.cgroup.controls[0].file = "cgroup.procs".to_owned()
+    }),
+    ("cgroup.controls.value", |plan| {
+        plan.cgroup.controls[0].value = "1\n2".to_owned()
+    }),
+    ("cgroup.device_rules.access is \"rr\"", |plan| {
+        plan.cgroup.device_rules[0].access = "rr".to_owned()
+    }),
+    ("seccomp.program is 7", |plan| {
+        plan.seccomp = Some(filter_of_bytes(7))
+    }),
+    ("seccomp.program is 0", |plan| {
+        plan.seccomp = Some(SeccompFilter::default())
+    }),
+];
+
 #[test]
 fn a_value_that_is_not_accepted_is_named() {
-    let expectations: &[(&str, fn(&mut ContainerPlan))] = &[
-        ("id is \"a/b\"", |plan| plan.id = "a/b".to_owned()),
-        ("id is \"..\"", |plan| plan.id = "..".to_owned()),
-        ("process.args", |plan| plan.process.args.clear()),
-        ("process.args", |plan| {
-            plan.process.args.push("\0".to_owned())
-        }),
-        ("process.env is \"\"", |plan| {
-            plan.process.env.push("secret".to_owned())
-        }),
-        ("process.env is \"A\"", |plan| {
-            plan.process.env.push("A=\0".to_owned())
-        }),
-        ("process.cwd is \"/a/../b\"", |plan| {
-            plan.process.cwd = "/a/../b".to_owned()
-        }),
-        ("process.uid is 4294967295", |plan| {
-            plan.process.uid = u32::MAX
-        }),
-        ("process.gid", |plan| plan.process.gid = u32::MAX),
-        ("process.additional_gids", |plan| {
-            plan.process.additional_gids.push(u32::MAX)
-        }),
-        ("process.umask is 0o1000", |plan| {
-            plan.process.umask = Some(0o1000)
-        }),
-        ("process.terminal is 65536x0", |plan| {
-            plan.process.terminal = Some(TerminalSize {
-                columns: 65_536,
-                rows: 0,
-            });
-        }),
-        ("process.rlimits is \"nofile\"", |plan| {
-            let limit = plan.process.rlimits[0].clone();
-            plan.process.rlimits.push(limit);
-        }),
-        ("process.rlimits.soft is 1024", |plan| {
-            plan.process.rlimits[0].hard = 1023
-        }),
-        ("process.capabilities.bounding is 0x20000000001", |plan| {
-            plan.process.capabilities.bounding |= 1 << 41
-        }),
-        ("process.capabilities.effective", |plan| {
-            plan.process.capabilities.permitted = 0
-        }),
-        ("process.capabilities.ambient", |plan| {
-            plan.process.capabilities.inheritable = 0
-        }),
-        ("process.oom_score_adj is -1001", |plan| {
-            plan.process.oom_score_adj = Some(-1001)
-        }),
-        ("root_propagation is 7", |plan| plan.root_propagation = 7),
-        ("hostname", |plan| plan.hostname = "a".repeat(65)),
-        ("domainname", |plan| plan.domainname = "\0".to_owned()),
-        ("mounts.destination is \"//\"", |plan| {
-            plan.mounts[0].destination = "//".to_owned()
-        }),
-        ("mounts.source is empty", |plan| {
-            plan.mounts[0].source = None
-        }),
-        ("mounts.source is 0", |plan| {
-            plan.mounts[0].source = Some(MountSource::Filesystem(0))
-        }),
-        ("mounts.source.share is \"../x\"", |plan| {
-            plan.mounts[0].source = Some(MountSource::Share("../x".to_owned()))
-        }),
-        ("mounts.source.pod_memory.path", |plan| {
-            plan.mounts[0].source = Some(MountSource::PodMemory(PodMemory {
-                name: "shm".to_owned(),
-                path: "../x".to_owned(),
-                ..PodMemory::default()
-            }));
-        }),
-        ("mounts.flags is 0x1000", |plan| plan.mounts[0].flags = 4096),
-        ("mounts.propagation", |plan| plan.mounts[0].propagation = -1),
-        ("mounts.data is \"mode=7\"", |plan| {
-            plan.mounts[1].data = "mode=7".to_owned()
-        }),
-        ("mounts.is_recursive", |plan| {
-            plan.mounts[0].is_recursive = true
-        }),
-        ("mounts.copies_up", |plan| plan.mounts[1].copies_up = true),
-        ("devices.kind is 0", |plan| plan.devices[0].kind = 0),
-        ("devices.major is 10:1048576", |plan| {
-            plan.devices[0].minor = 1 << 20
-        }),
-        ("devices.mode is 0o10000", |plan| {
-            plan.devices[0].mode = 0o10000
-        }),
-        ("masked_paths is \"x\"", |plan| {
-            plan.masked_paths.push("x".to_owned())
-        }),
-        ("readonly_paths", |plan| {
-            plan.readonly_paths.push("/..".to_owned())
-        }),
-        ("sysctls.name is \"..\"", |plan| {
-            plan.sysctls[0].name = "..".to_owned()
-        }),
-        ("sysctls.name", |plan| {
-            plan.sysctls[0].name = "net.//.x".to_owned()
-        }),
-        ("namespaces.ipc is 2", |plan| plan.namespaces.ipc = 2),
-        ("cgroup.controls.file is \"cgroup.procs\"", |plan| {
-            plan.cgroup.controls[0].file = "cgroup.procs".to_owned()
-        }),
-        ("cgroup.controls.value", |plan| {
-            plan.cgroup.controls[0].value = "1\n2".to_owned()
-        }),
-        ("cgroup.device_rules.access is \"rr\"", |plan| {
-            plan.cgroup.device_rules[0].access = "rr".to_owned()
-        }),
-        ("seccomp.program is 7", |plan| {
-            plan.seccomp = Some(filter_of_bytes(7))
-        }),
-        ("seccomp.program is 0", |plan| {
-            plan.seccomp = Some(SeccompFilter::default())
-        }),
-    ];
-    for (expected, change) in expectations {
+    for (expected, change) in OF_THE_PROCESS.iter().chain(OF_ITS_SURROUNDINGS) {
         let error = refusal(*change);
         assert!(
             error.starts_with(*expected),

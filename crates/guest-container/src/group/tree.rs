@@ -52,7 +52,7 @@ fn collect(
         Err(error) => return Err(error),
     };
     let left = PIDS_MAX - pids.len();
-    let numbers = listed.lines().filter_map(|line| line.parse().ok());
+    let numbers = listed.lines().filter_map(|line| line.parse::<u32>().ok());
     pids.extend(numbers.take(left));
     if depth == DEPTH_MAX || pids.len() == PIDS_MAX {
         return Ok(());
