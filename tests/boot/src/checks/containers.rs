@@ -66,7 +66,7 @@ pub(super) fn lives(env: &TestEnv) -> Result<()> {
         );
         anyhow::Ok(())
     })?;
-    remove(env, NAME)
+    expect_code(&env.msb().args(["rm", "-f", NAME]).output()?, 0)
 }
 
 /// Checks a container with everything that a plan can ask for, and further processes in it.
