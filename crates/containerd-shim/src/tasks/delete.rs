@@ -25,8 +25,7 @@ impl<P: Pod> Tasks<P> {
         process: Arc<Process>,
     ) -> Result<End, TaskError> {
         let _gate = process.gate.lock().await;
-        // Another call may have deleted it meanwhile.
-        self.find(&process.name)?;
+        self.check_present(&process)?;
         if process.phase() == Phase::Running {
             return Err(TaskError::State {
                 action: "delete",

@@ -101,6 +101,16 @@ impl<P: Pod> Tasks<P> {
         Ok((entry, process))
     }
 
+    /// Checks that no other call has deleted a process meanwhile. A new one can have its name by now.
+    fn check_present(&self, process: &Arc<Process>) -> Result<(), TaskError> {
+        let (_, present) = self.find(&process.name)?;
+        if Arc::ptr_eq(&present, process) {
+            Ok(())
+        } else {
+            Err(TaskError::NotFound(process.name.clone()))
+        }
+    }
+
     fn pid(&self) -> u32 {
         self.machine.pod().vmm_pid()
     }

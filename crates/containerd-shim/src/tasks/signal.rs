@@ -55,13 +55,14 @@ impl<P: Pod> Tasks<P> {
     async fn kill_created(
         &self,
         entry: &Entry,
-        process: &Process,
+        process: &Arc<Process>,
         signal: u32,
         all: bool,
     ) -> Result<(), TaskError> {
         let gate = tokio::time::timeout(CALL_TIMEOUT, process.gate.lock()).await;
         let late = |_| TaskError::pod("signal", &process.name)(PodError::TimedOut(CALL_TIMEOUT));
         let gate = gate.map_err(late)?;
+        self.check_present(process)?;
         if process.phase() != Phase::Created {
             // It was started meanwhile.
             drop(gate);

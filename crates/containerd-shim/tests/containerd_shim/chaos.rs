@@ -46,21 +46,26 @@ async fn client(shim: Arc<Harness>, mut random: TestRng) {
                 Ok(())
             }
         };
-        let known = [
-            Code::NotFound,
-            Code::AlreadyExists,
-            Code::FailedPrecondition,
-        ];
-        assert!(
-            outcome.is_ok() || outcome.is_err_and(|code| known.contains(&code)),
-            "{outcome:?}"
-        );
+        assert_known(outcome);
     }
     // The machine dies meanwhile, so every wait has an end.
     while let Some(wait) = waits.join_next().await {
         let wait = wait.expect("it does not panic");
         assert!(matches!(wait, Ok(_) | Err(Code::NotFound)), "{wait:?}");
     }
+}
+
+/// Checks that a call succeeded or was refused for the state that other calls left.
+fn assert_known(outcome: Result<(), Code>) {
+    let known = [
+        Code::NotFound,
+        Code::AlreadyExists,
+        Code::FailedPrecondition,
+    ];
+    assert!(
+        outcome.is_ok() || outcome.is_err_and(|code| known.contains(&code)),
+        "{outcome:?}"
+    );
 }
 
 /// Checks the order of each container's events, and that all that has begun has ended.
@@ -85,6 +90,37 @@ fn check(lines: &[String]) {
         .filter(|(_, verb)| !matches!(**verb, "exit" | "delete"))
         .collect();
     assert!(open.is_empty(), "{open:?} have no end in {lines:#?}");
+}
+
+/// A deletion that waited for another one finds a new container of the same name, which it leaves alone.
+#[tokio::test]
+async fn a_late_deletion_leaves_a_new_container_alone() {
+    let shim = Arc::new(Harness::new().await);
+    shim.run(&shim.pod_request("s", "pause", "s")).await;
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let shim = Arc::clone(&shim);
+        clients.spawn(async move {
+            for _ in 0..4 * CALLS {
+                let outcome = if number % 2 == 0 {
+                    let request = shim.pod_request("a", "sleep", "s");
+                    shim.tasks.create(&request).await.map(|_| ())
+                } else {
+                    shim.tasks.delete("a", "").await.map(|_| ())
+                };
+                assert_known(outcome);
+            }
+        });
+    }
+    while let Some(client) = clients.join_next().await {
+        client.expect("it holds");
+    }
+    shim.pod.die();
+    assert_eq!(shim.tasks.wait("s", "").await, Ok(137));
+    assert_known(shim.tasks.delete("a", "").await.map(|_| ()));
+    shim.tasks.delete("s", "").await.expect("it has ended");
+    shim.containerd.wait_for("delete s 137").await;
+    check(&shim.containerd.lines());
 }
 
 proptest! {
