@@ -120,7 +120,8 @@ impl Streams {
     }
 
     fn running(self, exit: impl Future<Output = Exit> + Send + 'static) -> Running {
-        let boxed = |stream| -> Box<dyn AsyncRead + Send + Unpin> { Box::new(stream) };
+        let boxed =
+            |stream: DuplexStream| -> Box<dyn AsyncRead + Send + Unpin> { Box::new(stream) };
         Running {
             stdin: Some(Box::new(self.stdin)),
             stdout: Some(boxed(self.stdout)),
