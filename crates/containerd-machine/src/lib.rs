@@ -1,8 +1,8 @@
 //! The runtime `io.containerd.msb.v1`: a sandbox of msb as the machine behind containerd's shim.
 //!
 //! [`MsbShim`] is the runtime that the program `containerd-shim-msb-v1` serves. Its [`SandboxPod`] is one container in
-//! one sandbox: the sandbox boots in `Create`, from containerd's image in the store of `/var/lib/msb`, and the container
-//! is its root filesystem with the plan that the bundle's `config.json` becomes.
+//! one sandbox: the sandbox boots in `Create`, from containerd's image in the store of `/var/lib/msb`. The container has
+//! the root filesystem of the sandbox, and the plan that the bundle's `config.json` becomes.
 //!
 //! ```text
 //! config.json  -> oci-spec-plan -> the plan, the size of the machine

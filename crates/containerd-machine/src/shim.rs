@@ -24,8 +24,8 @@ impl Shim for MsbShim {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// Returns the mounts of the EROFS snapshotter: the machine has the layers from the store, so containerd attaches no
-    /// loop device and formats no disk for them.
+    /// Returns the mounts of the EROFS snapshotter: the machine has the layers from the store, so containerd attaches
+    /// no loop device and formats no disk for them.
     fn mounts(&self) -> MountCapabilities {
         MountCapabilities {
             types: vec!["erofs".to_owned()],

@@ -32,7 +32,8 @@ fn plan(container: &Container, config: &[u8]) -> Result<SpecPlan, PodError> {
     let plan = plan.map_err(|error| refused(&error))?;
     check_host(&plan.host)?;
     if plan.container.process.terminal.is_some() != container.has_terminal {
-        let reason = "process.terminal of the container's specification contradicts the request of containerd";
+        let reason = "process.terminal of the container's specification contradicts the request \
+             of containerd";
         return Err(PodError::Refused(reason.to_owned()));
     }
     Ok(plan)
@@ -58,14 +59,14 @@ fn check_host(host: &HostPart) -> Result<(), PodError> {
     if let Some(bind) = host.binds.first() {
         let source = &bind.source;
         return Err(PodError::Refused(format!(
-            "the file or directory {source:?} of the host cannot be mounted in a container yet; hint: remove the mount, \
-             or put the files into the image"
+            "the file or directory {source:?} of the host cannot be mounted in a container yet; \
+             hint: remove the mount, or put the files into the image"
         )));
     }
     if let Some(network) = &host.network_namespace {
         return Err(PodError::Refused(format!(
-            "the network {network:?} of the host cannot be used by a container yet; hint: run it without a network, as \
-             `ctr run` does by itself"
+            "the network {network:?} of the host cannot be used by a container yet; hint: run it \
+             without a network, as `ctr run` does by itself"
         )));
     }
     Ok(())
@@ -97,9 +98,10 @@ mod tests {
 
     fn config(process: &str, mounts: &str, network: &str) -> String {
         format!(
-            r#"{{"ociVersion": "1.0.2", "process": {{"args": ["true"], "cwd": "/", "user": {{"uid": 0, "gid": 0}}{process}}},
-            "root": {{"path": "rootfs"}}, "mounts": [{mounts}], "linux": {{"namespaces": [{{"type": "pid"}},
-            {{"type": "ipc"}}, {{"type": "uts"}}, {{"type": "mount"}}, {{"type": "network"{network}}}]}}}}"#
+            r#"{{"ociVersion": "1.0.2", "process": {{"args": ["true"], "cwd": "/",
+            "user": {{"uid": 0, "gid": 0}}{process}}}, "root": {{"path": "rootfs"}},
+            "mounts": [{mounts}], "linux": {{"namespaces": [{{"type": "pid"}}, {{"type": "ipc"}},
+            {{"type": "uts"}}, {{"type": "mount"}}, {{"type": "network"{network}}}]}}}}"#
         )
     }
 

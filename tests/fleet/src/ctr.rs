@@ -22,6 +22,10 @@ const CHECKS: &[Check] = &[
     ("a shim that is killed", killed_shim),
 ];
 
+/// A script that prints the user and the group of its shell, a line each.
+const USER: &str = "while read name id rest; do case $name in Uid:|Gid:) echo $id;; esac; done \
+    < /proc/self/status";
+
 /// Runs all checks with one containerd. Nothing is left after each of them, and the events of a container are in order.
 pub(crate) fn run() -> Result<String> {
     let scene = Scene::set()?;
@@ -50,10 +54,10 @@ fn output_and_codes(scene: &Scene) -> Result<()> {
 }
 
 fn surroundings(scene: &Scene) -> Result<()> {
-    let script = "echo $FLEET $PWD $$; echo kept > /here; read line < /here; echo $line; \
-        while read name id rest; do case $name in Uid:|Gid:) echo $id;; esac; done < /proc/self/status";
+    let script =
+        format!("echo $FLEET $PWD $$; echo kept > /here; read line < /here; echo $line; {USER}");
     let options = ["--env", "FLEET=yes", "--cwd", "/tmp"];
-    let output = scene.run("around", &options, script)?;
+    let output = scene.run("around", &options, &script)?;
     expect_code(&output, 0)?;
     let said = String::from_utf8(output.stdout)?;
     ensure!(said == "yes /tmp 1\nkept\n0\n0\n", "{said:?}");
@@ -99,8 +103,7 @@ fn running(scene: &Scene) -> Result<()> {
     let output = exec("one", &[], "echo inside; exit 4")?;
     expect_code(&output, 4)?;
     ensure!(output.stdout == b"inside\n", "{}", describe(&output));
-    let script = "while read name id rest; do case $name in Uid:|Gid:) echo $id;; esac; done < /proc/self/status";
-    let output = exec("two", &["--user", "7:8"], script)?;
+    let output = exec("two", &["--user", "7:8"], USER)?;
     ensure!(output.stdout == b"7\n8\n", "{}", describe(&output));
     expect_code(&exec("three", &[], "kill -TERM $$")?, 143)?;
     let output = scene.ctr(&["tasks", "metrics", "running"]).output()?;
@@ -136,7 +139,7 @@ fn refused(scene: &Scene) -> Result<()> {
     for (options, named) in [
         (&["--net-host"][..], "network"),
         (
-            &["--mount", "type=bind,src=/etc,dst=/host,options=rbind:ro"],
+            &["--mount", "type=bind,src=/etc,dst=/host,options=rbind:ro"][..],
             "/etc",
         ),
     ] {

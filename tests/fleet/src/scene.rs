@@ -73,7 +73,7 @@ impl Scene {
 
     /// Runs a script in a new container to its end, and removes the container.
     pub(crate) fn run(&self, id: &str, options: &[&str], script: &str) -> Result<Output> {
-        let options = [&["--rm"], options].concat();
+        let options = [&["--rm"][..], options].concat();
         Ok(self.run_command(id, &options, script).output()?)
     }
 
@@ -130,7 +130,7 @@ impl Scene {
         eventually("nothing is left", || {
             let containers = self.ctr(&["containers", "ls", "--quiet"]).output()?;
             Ok(containers.stdout.trim_ascii().is_empty()
-                && processes(&[&home, "__vmm"])?.is_empty()
+                && processes(&[home.as_str(), "__vmm"])?.is_empty()
                 && processes(&["containerd-shim-msb-v1", "-namespace", "fleet"])?.is_empty()
                 && self.containerd.mounts()?.is_empty()
                 && entries(&self.home.join("sandboxes")) == 0

@@ -9,7 +9,8 @@ use crate::engine::EngineError;
 pub(crate) enum ImageError {
     /// The root filesystem is no snapshot of an image.
     #[error(
-        "the container has no image: its root filesystem has to be a snapshot of an image of containerd"
+        "the container has no image: its root filesystem has to be a snapshot of an image of \
+         containerd"
     )]
     None,
     /// containerd did not answer.
@@ -29,8 +30,8 @@ pub(crate) enum ImageError {
     },
     /// The name of the image stands for another one by now.
     #[error(
-        "the image {name:?} has no manifest with the layers of the container's snapshot, {chain:?}: pull it again, and \
-         create the container again"
+        "the image {name:?} has no manifest with the layers of the container's snapshot, \
+         {chain:?}: pull it again, and create the container again"
     )]
     Moved {
         /// The name of the image.

@@ -24,7 +24,8 @@ impl SandboxPod {
     /// Boots the sandbox of a container: first its specification is planned, then its image is brought into the store.
     pub(super) async fn boot_for(&self, container: &Container) -> Result<(), PodError> {
         if container.is_sandbox {
-            let reason = "pods of the CRI are not supported yet: this runtime runs one container in a machine";
+            let reason = "pods of the CRI are not supported yet: this runtime runs one container \
+                 in a machine";
             return Err(PodError::Refused(reason.to_owned()));
         }
         let plan = self.read_plan(container).await?;
@@ -57,8 +58,8 @@ impl SandboxPod {
         }
         if !plan.host.cgroups_path.is_empty() {
             self.log.info(
-                "linux.cgroupsPath of the specification has no effect: the machine is in the control group of \
-                 containerd",
+                "linux.cgroupsPath of the specification has no effect: the machine is in the \
+                 control group of containerd",
             );
         }
         Ok(plan)
