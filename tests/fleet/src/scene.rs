@@ -26,8 +26,8 @@ pub(crate) struct Scene {
     home: PathBuf,
     /// The sockets of other shims.
     sockets_before: usize,
-    // The slot for its guests.
-    _env: TestEnv,
+    /// The home, the working directory, and the slot for guests.
+    env: TestEnv,
 }
 
 impl Scene {
@@ -52,7 +52,7 @@ impl Scene {
             image,
             home,
             sockets_before,
-            _env: env,
+            env,
         })
     }
 
@@ -112,7 +112,7 @@ impl Scene {
 
     /// Follows the events of containerd, in a file.
     pub(crate) fn follow_events(&self) -> Result<(Child, PathBuf)> {
-        let file = self.home.with_extension("events");
+        let file = self.env.work.join("events");
         let mut command = self.ctr(&["events"]);
         let follower = command.stdout(fs::File::create(&file)?.into_parts().0);
         Ok((follower.spawn()?, file))
