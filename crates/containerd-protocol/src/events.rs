@@ -24,6 +24,10 @@ pub const TOPIC_OOM: &str = "/tasks/oom";
 pub const TOPIC_EXEC_ADDED: &str = "/tasks/exec-added";
 /// The topic of [`TaskExecStarted`].
 pub const TOPIC_EXEC_STARTED: &str = "/tasks/exec-started";
+/// The topic of [`TaskPaused`].
+pub const TOPIC_PAUSED: &str = "/tasks/paused";
+/// The topic of [`TaskResumed`].
+pub const TOPIC_RESUMED: &str = "/tasks/resumed";
 
 /// The request of [`FORWARD`].
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -174,6 +178,22 @@ pub struct TaskExecStarted {
     pub pid: u32,
 }
 
+/// The processes of a task were paused.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct TaskPaused {
+    /// The id of the container.
+    #[prost(string, tag = "1")]
+    pub container_id: String,
+}
+
+/// The processes of a task go on.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct TaskResumed {
+    /// The id of the container.
+    #[prost(string, tag = "1")]
+    pub container_id: String,
+}
+
 impl Named for TaskCreate {
     const TYPE_NAME: &'static str = "containerd.events.TaskCreate";
 }
@@ -200,4 +220,12 @@ impl Named for TaskExecAdded {
 
 impl Named for TaskExecStarted {
     const TYPE_NAME: &'static str = "containerd.events.TaskExecStarted";
+}
+
+impl Named for TaskPaused {
+    const TYPE_NAME: &'static str = "containerd.events.TaskPaused";
+}
+
+impl Named for TaskResumed {
+    const TYPE_NAME: &'static str = "containerd.events.TaskResumed";
 }

@@ -26,6 +26,7 @@
 //! | [`mount`] | mounts of root filesystems, and the kinds that a shim makes itself |
 //! | [`metrics`] | the statistics of cgroup v2 |
 //! | [`options`] | the options of a runtime in containerd's configuration |
+//! | [`services`] | containerd's own services: containers, images, snapshots, content |
 //!
 //! Fields that no side of msb uses are left out, and are skipped when they are read. The field numbers are those of
 //! containerd 1.6 to 2.4.
@@ -38,6 +39,7 @@ pub mod events;
 pub mod metrics;
 pub mod mount;
 pub mod options;
+pub mod services;
 pub mod task;
 
 mod any;

@@ -7,6 +7,10 @@ use containerd_protocol::events::{Envelope, ForwardRequest, TaskDelete, TaskExit
 use containerd_protocol::metrics::{Cpu, Memory, MemoryEvents, Metrics, Pids};
 use containerd_protocol::mount::{Mount, MountCapabilities};
 use containerd_protocol::options::Options;
+use containerd_protocol::services::{
+    Container, Descriptor, GetContainerResponse, GetImageResponse, Image, ReadContentRequest,
+    ReadContentResponse, SnapshotInfo, StatSnapshotRequest, StatSnapshotResponse,
+};
 use containerd_protocol::task::{
     CreateTaskRequest, DeleteResponse, KillRequest, StateResponse, TaskStatus, WaitResponse,
 };
@@ -295,4 +299,70 @@ fn the_name_of_a_type_is_its_last_segment() {
     any.type_url = format!("types.example/{}", any.type_url);
     assert_eq!(any.unpack::<Options>(), Some(Ok(Options::default())));
     assert_eq!(any.unpack::<Metrics>(), None);
+}
+
+#[test]
+fn answers_of_services_have_the_fields_of_containerd() {
+    let container = Container {
+        id: "a".into(),
+        image: "i".into(),
+        snapshotter: "s".into(),
+        snapshot_key: "k".into(),
+    };
+    let bytes = [
+        field(1, b"a"),
+        field(3, b"i"),
+        field(6, b"s"),
+        field(7, b"k"),
+    ];
+    check(
+        &GetContainerResponse {
+            container: Some(container),
+        },
+        &field(1, &bytes.concat()),
+    );
+    let image = Image {
+        name: "i".into(),
+        target: Some(Descriptor {
+            media_type: "m".into(),
+            digest: "d".into(),
+            size: 5,
+        }),
+    };
+    let target = [field(1, b"m"), field(2, b"d"), vec![3 << 3, 5]];
+    let bytes = [field(1, b"i"), field(3, &target.concat())];
+    check(
+        &GetImageResponse { image: Some(image) },
+        &field(1, &bytes.concat()),
+    );
+    let info = SnapshotInfo {
+        name: "k".into(),
+        parent: "p".into(),
+    };
+    let bytes = [field(1, b"k"), field(2, b"p")];
+    check(
+        &StatSnapshotResponse { info: Some(info) },
+        &field(1, &bytes.concat()),
+    );
+}
+
+#[test]
+fn questions_to_services_have_the_fields_of_containerd() {
+    let request = StatSnapshotRequest {
+        snapshotter: "s".into(),
+        key: "k".into(),
+    };
+    check(&request, &[field(1, b"s"), field(2, b"k")].concat());
+    let request = ReadContentRequest {
+        digest: "d".into(),
+        offset: 1,
+        size: 2,
+    };
+    let bytes = [field(1, b"d"), vec![2 << 3, 1, 3 << 3, 2]];
+    check(&request, &bytes.concat());
+    let part = ReadContentResponse {
+        offset: 1,
+        data: b"x".to_vec(),
+    };
+    check(&part, &[vec![1 << 3, 1], field(2, b"x")].concat());
 }

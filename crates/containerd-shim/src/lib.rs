@@ -12,7 +12,7 @@
 //!
 //! Limits: 4,096 processes of a pod that are not deleted, 32 connections, 8,192 events of 16 MiB that wait for
 //! containerd. Every call on a machine has a time limit, so no call of containerd but `Wait` waits without one, and
-//! every process ends with its machine. `Pause`, `Resume` and `Checkpoint` are not supported.
+//! every process ends with its machine. `Checkpoint` is not supported.
 //!
 //! ```
 //! use msb_containerd_shim::Log;

@@ -66,6 +66,12 @@ pub trait Pod: Send + Sync + 'static {
         resources: &[u8],
     ) -> impl Future<Output = Result<(), PodError>> + Send;
 
+    /// Stops all processes of a container where they are.
+    fn pause(&self, container_id: &str) -> impl Future<Output = Result<(), PodError>> + Send;
+
+    /// Lets the processes of a paused container go on.
+    fn resume(&self, container_id: &str) -> impl Future<Output = Result<(), PodError>> + Send;
+
     /// Ends the machine and everything in it. A machine that does not run is no error.
     fn shut_down(&self) -> impl Future<Output = ()> + Send;
 }

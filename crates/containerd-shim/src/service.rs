@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use containerd_protocol::task::{
     CloseIoRequest, ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse,
-    DeleteRequest, DeleteResponse, ExecProcessRequest, KillRequest, PidsRequest, PidsResponse,
-    ProcessInfo, ResizePtyRequest, SERVICE_V2, SERVICE_V3, ShutdownRequest, StartRequest,
-    StartResponse, StateRequest, StatsRequest, StatsResponse, UpdateTaskRequest, WaitRequest,
-    WaitResponse,
+    DeleteRequest, DeleteResponse, ExecProcessRequest, KillRequest, PauseRequest, PidsRequest,
+    PidsResponse, ProcessInfo, ResizePtyRequest, ResumeRequest, SERVICE_V2, SERVICE_V3,
+    ShutdownRequest, StartRequest, StartResponse, StateRequest, StatsRequest, StatsResponse,
+    UpdateTaskRequest, WaitRequest, WaitResponse,
 };
 use containerd_protocol::{Any, Empty, Message};
 use ttrpc::{Call, Service, Status};
@@ -26,7 +26,9 @@ impl<P: Pod> Service for TaskService<P> {
         match call.method.as_str() {
             "Create" | "Exec" | "Start" | "Delete" | "Kill" | "Wait" => self.change(&call).await,
             "State" | "Pids" | "Stats" | "Connect" => self.query(&call).await,
-            "ResizePty" | "CloseIO" | "Update" | "Shutdown" => self.control(&call).await,
+            "ResizePty" | "CloseIO" | "Update" | "Pause" | "Resume" | "Shutdown" => {
+                self.control(&call).await
+            }
             _ => Err(call.unimplemented()),
         }
     }
@@ -135,6 +137,14 @@ impl<P: Pod> TaskService<P> {
                 let request: UpdateTaskRequest = call.decode()?;
                 let resources = request.resources.unwrap_or_default();
                 done(tasks.update(&request.id, &resources.value).await)
+            }
+            "Pause" => {
+                let request: PauseRequest = call.decode()?;
+                done(tasks.pause(&request.id).await)
+            }
+            "Resume" => {
+                let request: ResumeRequest = call.decode()?;
+                done(tasks.resume(&request.id).await)
             }
             _ => {
                 let request: ShutdownRequest = call.decode()?;

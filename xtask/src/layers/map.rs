@@ -21,7 +21,7 @@ impl Row {
 
 /// The rows, the highest first.
 pub(super) const MAP: [Row; 31] = [
-    row("tests", "boot oracle store guides fuzz-targets"),
+    row("tests", "boot oracle store fleet guides fuzz-targets"),
     row(
         "recipes",
         "xtask test-support kernel-build msb-dist msb-arm64",
@@ -29,7 +29,7 @@ pub(super) const MAP: [Row; 31] = [
     row("support", "testkit test-fixtures guest-program"),
     row(
         "faces",
-        "msb msb-containerd-shim msb-bench msb-python msb-node",
+        "msb msb-containerd-machine msb-bench msb-python msb-node",
     ),
     row("binding", "msb-sdk-binding"),
     row("doors", "msb-mcp msb-ssh"),
@@ -50,7 +50,7 @@ pub(super) const MAP: [Row; 31] = [
     row(
         "effects",
         "image-store oci-registry command-journal tree-archive guest-container msb-machine-records \
-         msb-vmm-krun msb-vmm-qemu",
+         msb-containerd-shim msb-vmm-krun msb-vmm-qemu",
     ),
     row("vmm", "msb-vmm generations imago"),
     pure_row("archives", "snapshot-file"),

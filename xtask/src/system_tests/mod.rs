@@ -61,6 +61,8 @@ enum Effect {
     Name,
     /// Runs the tests that the option's value, one of these, stands for.
     Choice(&'static [(&'static str, &'static str)]),
+    /// Runs the tests that this word, one of these, stands for. It is no option, and is needed.
+    Part(&'static [(&'static str, &'static str)]),
 }
 
 impl Opt {
@@ -69,13 +71,17 @@ impl Opt {
     }
 
     fn argument(&self) -> Arg {
-        let argument = Arg::new(self.name).long(self.name).help(self.help);
+        let argument = Arg::new(self.name).help(self.help);
+        let argument = match self.effect {
+            Effect::Part(_) => argument.required(true),
+            _ => argument.long(self.name),
+        };
         match self.effect {
             Effect::Flag(_) | Effect::WithLong(_) | Effect::Instead(_) => {
                 argument.action(ArgAction::SetTrue)
             }
             Effect::Value(_, Some(default)) => argument.default_value(default),
-            Effect::Choice(choices) => {
+            Effect::Choice(choices) | Effect::Part(choices) => {
                 argument.value_parser(choices.iter().map(|(value, _)| *value).collect::<Vec<_>>())
             }
             _ => argument,
@@ -214,7 +220,7 @@ impl Call {
                 self.filter = format!("{filter}{value}");
                 self.with_long = true;
             }
-            Effect::Choice(choices) => {
+            Effect::Choice(choices) | Effect::Part(choices) => {
                 let chosen = choices.iter().find(|(choice, _)| choice == value);
                 self.filter = chosen.map_or(filter, |(_, tests)| tests).to_owned();
             }

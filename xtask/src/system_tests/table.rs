@@ -1,4 +1,6 @@
-use super::Effect::{Choice, CountInstead, Flag, Instead, Name, Path, Value, WithLong, Words};
+use super::Effect::{
+    Choice, CountInstead, Flag, Instead, Name, Part, Path, Value, WithLong, Words,
+};
 use super::{Opt, Tests};
 
 /// Lists options: those that several recipes have, and then an effect and a description for each name.
@@ -216,6 +218,16 @@ pub(super) const TESTS: &[Tests] = &[
                 "How many images to use in the host's kernel, and to crash";
             "work" Path("MSB_TEST_EXT4_DIRECTORY"),
                 "Where images are written; a file system in memory is the fastest";
+        },
+    ),
+    tests(
+        "fleet",
+        ("fleet", "ctr::"),
+        "Run containers of a containerd in machines",
+        options! {
+            [MSB]
+            "part" Part(&[("ctr", "ctr::")]), "What runs them";
+            "vmm" Value("MSB_TEST_VMM", None), "qemu or krun";
         },
     ),
     tests(

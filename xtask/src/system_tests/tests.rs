@@ -23,6 +23,9 @@ fn an_option_is_a_variable_or_a_part_of_a_name() {
     );
     let sequences = call(&["engines", "--sequences", "7"]);
     assert_eq!(sequences.filter, "engines::random");
+    let fleet = call(&["fleet", "ctr", "--vmm", "krun"]);
+    assert_eq!(fleet.filter, "ctr::");
+    assert_eq!(fleet.variables, [("MSB_TEST_VMM", "krun".into())]);
 }
 
 #[test]

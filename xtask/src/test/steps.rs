@@ -95,6 +95,11 @@ pub(super) const STEPS: &[Step] = &[
     },
     system("boot: the SDKs' behaviours", "boot", "conformance::"),
     system("boot: the Rust SDK", "boot", "sdk::"),
+    system(
+        "fleet: containers of containerd live in machines",
+        "fleet",
+        "ctr::",
+    ),
     system("boot: the kernel's options", "boot", "kernel::"),
     system("boot: pulled from a real registry", "boot", "pulled::"),
     system(

@@ -129,6 +129,22 @@ pub struct UpdateTaskRequest {
     pub annotations: HashMap<String, String>,
 }
 
+/// The request of `Pause`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct PauseRequest {
+    /// The id of the container.
+    #[prost(string, tag = "1")]
+    pub id: String,
+}
+
+/// The request of `Resume`.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct ResumeRequest {
+    /// The id of the container.
+    #[prost(string, tag = "1")]
+    pub id: String,
+}
+
 /// The request of `Shutdown`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct ShutdownRequest {

@@ -5,8 +5,9 @@ mod process;
 mod state;
 
 pub use container::{
-    ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, PidsRequest,
-    PidsResponse, ProcessInfo, ShutdownRequest, StatsRequest, StatsResponse, UpdateTaskRequest,
+    ConnectRequest, ConnectResponse, CreateTaskRequest, CreateTaskResponse, PauseRequest,
+    PidsRequest, PidsResponse, ProcessInfo, ResumeRequest, ShutdownRequest, StatsRequest,
+    StatsResponse, UpdateTaskRequest,
 };
 pub use process::{
     CloseIoRequest, DeleteRequest, DeleteResponse, ExecProcessRequest, KillRequest,

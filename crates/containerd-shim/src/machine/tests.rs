@@ -59,6 +59,14 @@ impl Pod for Hung {
         pending().await
     }
 
+    async fn pause(&self, _container_id: &str) -> Result<(), PodError> {
+        pending().await
+    }
+
+    async fn resume(&self, _container_id: &str) -> Result<(), PodError> {
+        pending().await
+    }
+
     async fn shut_down(&self) {
         pending().await
     }

@@ -15,6 +15,7 @@ mod create;
 mod delete;
 mod entry;
 mod error;
+mod pause;
 mod phase;
 mod process;
 mod query;

@@ -1,11 +1,13 @@
 //! A process: its state, which changes together with its events, and its input and output.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use containerd_protocol::events::{
-    TOPIC_EXEC_STARTED, TOPIC_EXIT, TOPIC_OOM, TOPIC_START, TaskExecStarted, TaskExit, TaskOom,
-    TaskStart,
+    TOPIC_EXEC_STARTED, TOPIC_EXIT, TOPIC_OOM, TOPIC_PAUSED, TOPIC_RESUMED, TOPIC_START,
+    TaskExecStarted, TaskExit, TaskOom, TaskPaused, TaskResumed, TaskStart,
 };
+use containerd_protocol::task::TaskStatus;
 use tokio::sync::{Mutex, watch};
 
 use super::TaskError;
@@ -30,6 +32,9 @@ pub(crate) struct Process {
     /// Held while the process is started or deleted.
     pub(crate) gate: Mutex<()>,
     phase: watch::Sender<Phase>,
+    /// True while the processes of the container are paused; only for a main process. It changes while the phase is
+    /// locked.
+    is_paused: AtomicBool,
     events: Arc<EventQueue>,
 }
 
@@ -47,12 +52,35 @@ impl Process {
             copies: Copies::default(),
             gate: Mutex::default(),
             phase: watch::Sender::new(Phase::Created),
+            is_paused: AtomicBool::new(false),
             events: Arc::clone(events),
         }
     }
 
     pub(crate) fn phase(&self) -> Phase {
         *self.phase.borrow()
+    }
+
+    /// Returns the state as containerd names it.
+    pub(crate) fn status(&self) -> TaskStatus {
+        match self.phase() {
+            Phase::Running if self.is_paused.load(Ordering::SeqCst) => TaskStatus::Paused,
+            phase => phase.status(),
+        }
+    }
+
+    /// Records that the processes of the container were paused or go on, with the event. Returns false if the process
+    /// is not running.
+    pub(crate) fn set_paused(&self, is_paused: bool) -> bool {
+        let mut is_running = false;
+        self.phase.send_if_modified(|phase| {
+            is_running = *phase == Phase::Running;
+            if is_running && self.is_paused.swap(is_paused, Ordering::SeqCst) != is_paused {
+                self.send_paused(is_paused);
+            }
+            false
+        });
+        is_running
     }
 
     /// Records the start, with its event. Returns false if the process was not waiting for it.
@@ -107,6 +135,16 @@ impl Process {
             None => self
                 .events
                 .push(TOPIC_START, &TaskStart { container_id, pid }),
+        }
+    }
+
+    fn send_paused(&self, is_paused: bool) {
+        let container_id = self.name.container_id.clone();
+        if is_paused {
+            self.events.push(TOPIC_PAUSED, &TaskPaused { container_id });
+        } else {
+            self.events
+                .push(TOPIC_RESUMED, &TaskResumed { container_id });
         }
     }
 

@@ -14,14 +14,13 @@ impl<P: Pod> Tasks<P> {
     /// Returns the state of a process.
     pub(crate) fn state(&self, name: &ProcessName) -> Result<StateResponse, TaskError> {
         let (entry, process) = self.find(name)?;
-        let phase = process.phase();
-        let end = phase.end();
+        let end = process.phase().end();
         let stdio = &process.stdio;
         Ok(StateResponse {
             id: name.container_id.clone(),
             bundle: entry.container.bundle.display().to_string(),
             pid: self.pid(),
-            status: phase.status().into(),
+            status: process.status().into(),
             stdin: stdio.stdin.clone(),
             stdout: stdio.stdout.clone(),
             stderr: stdio.stderr.clone(),

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use containerd_protocol::events::{
     Envelope, FORWARD, ForwardRequest, SERVICE, TaskCreate, TaskDelete, TaskExecAdded,
-    TaskExecStarted, TaskExit, TaskOom, TaskStart,
+    TaskExecStarted, TaskExit, TaskOom, TaskPaused, TaskResumed, TaskStart,
 };
 use containerd_protocol::{Any, Empty, Message as _, Named};
 use tokio::net::UnixListener;
@@ -140,6 +140,8 @@ fn line(envelope: &Envelope) -> Line {
             let event: TaskExecStarted = read(any);
             format!("start {}/{}", event.container_id, event.exec_id)
         }
+        "/tasks/paused" => format!("paused {}", read::<TaskPaused>(any).container_id),
+        "/tasks/resumed" => format!("resumed {}", read::<TaskResumed>(any).container_id),
         topic => panic!("an unknown topic {topic}"),
     }
 }

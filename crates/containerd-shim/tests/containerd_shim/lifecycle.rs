@@ -6,9 +6,9 @@ use containerd_protocol::Any;
 use containerd_protocol::Empty;
 use containerd_protocol::metrics::Metrics;
 use containerd_protocol::task::{
-    ConnectRequest, ConnectResponse, PidsRequest, PidsResponse, ResizePtyRequest, SERVICE_V2,
-    SERVICE_V3, StartRequest, StartResponse, StatsRequest, StatsResponse, TaskStatus,
-    UpdateTaskRequest,
+    ConnectRequest, ConnectResponse, PauseRequest, PidsRequest, PidsResponse, ResizePtyRequest,
+    ResumeRequest, SERVICE_V2, SERVICE_V3, StartRequest, StartResponse, StatsRequest,
+    StatsResponse, TaskStatus, UpdateTaskRequest,
 };
 use ttrpc::{CallError, Code};
 
@@ -52,7 +52,7 @@ async fn calls_on_what_does_not_exist_end_at_once() {
         assert_eq!(shim.tasks.delete(id, exec_id).await, Err(Code::NotFound));
         assert_eq!(shim.tasks.status(id, exec_id).await, Err(Code::NotFound));
     }
-    for method in ["Pause", "Resume", "Checkpoint", "Other"] {
+    for method in ["Checkpoint", "Other"] {
         assert_eq!(
             shim.tasks.call::<Empty>(method, &Empty {}).await,
             Err(Code::Unimplemented)
@@ -343,4 +343,38 @@ async fn facts_and_settings_of_a_running_container() {
     assert_eq!(shim.tasks.kill("a", "", 9).await, Ok(Empty {}));
     let ended = tokio::time::timeout(LIMIT, shim.tasks.wait("a", "")).await;
     assert_eq!(ended.expect("it ends"), Ok(137));
+}
+
+#[tokio::test]
+async fn a_paused_container_says_so_until_it_is_resumed_or_ends() {
+    let shim = Harness::new().await;
+    let request = shim.request("a", "sleep");
+    shim.tasks.create(&request).await.expect("it is created");
+    let pause = PauseRequest { id: "a".into() };
+    let refused = shim.tasks.call::<Empty>("Pause", &pause).await;
+    assert_eq!(refused, Err(Code::FailedPrecondition));
+    shim.tasks.start("a", "").await.expect("it is started");
+    for _ in 0..2 {
+        assert_eq!(shim.tasks.call("Pause", &pause).await, Ok(Empty {}));
+    }
+    assert_eq!(shim.tasks.status("a", "").await, Ok(TaskStatus::Paused));
+    let resume = ResumeRequest { id: "a".into() };
+    assert_eq!(shim.tasks.call("Resume", &resume).await, Ok(Empty {}));
+    assert_eq!(shim.tasks.status("a", "").await, Ok(TaskStatus::Running));
+    assert_eq!(shim.tasks.call("Pause", &pause).await, Ok(Empty {}));
+    assert_eq!(shim.tasks.kill("a", "", 9).await, Ok(Empty {}));
+    assert_eq!(shim.tasks.wait("a", "").await, Ok(137));
+    assert_eq!(shim.tasks.status("a", "").await, Ok(TaskStatus::Stopped));
+    shim.containerd.wait_for("exit a 137").await;
+    assert_eq!(
+        shim.containerd.lines(),
+        [
+            "create a",
+            "start a",
+            "paused a",
+            "resumed a",
+            "paused a",
+            "exit a 137"
+        ]
+    );
 }

@@ -174,6 +174,14 @@ impl Pod for ScriptedPod {
         }
     }
 
+    async fn pause(&self, _container_id: &str) -> Result<(), PodError> {
+        Ok(())
+    }
+
+    async fn resume(&self, _container_id: &str) -> Result<(), PodError> {
+        Ok(())
+    }
+
     async fn shut_down(&self) {
         self.die();
     }
