@@ -10,6 +10,16 @@ use crate::option_values::Label;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter(SandboxCondition);
 
+impl Filter {
+    /// Returns true if the condition is on the state or the exit code of a sandbox.
+    pub const fn is_of_state(&self) -> bool {
+        matches!(
+            self.0,
+            SandboxCondition::State(_) | SandboxCondition::ExitCode(_)
+        )
+    }
+}
+
 impl FromStr for Filter {
     type Err = String;
 

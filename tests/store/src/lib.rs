@@ -84,6 +84,11 @@ const TESTS: &[Test] = &[
         25,
     ),
     test(
+        "flips::a_flipped_byte_of_a_packed_layer_is_found_and_mended",
+        flips::flip_packed,
+        20,
+    ),
+    test(
         "flips::a_flipped_byte_of_a_sandboxs_record_loses_nothing",
         sandbox_flips::flip_records,
         10,

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use msb_sdk::{EndReason, Exit, SandboxInfo, SandboxState};
+use msb_sdk::{EndReason, Exit, SandboxCondition, SandboxInfo, SandboxState};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -89,13 +89,7 @@ struct Row {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let is_of_state = |Filter(filter): &Filter| {
-        matches!(
-            filter,
-            SandboxCondition::State(_) | SandboxCondition::ExitCode(_)
-        )
-    };
-    let wants_stopped = arguments.filter.iter().any(is_of_state);
+    let wants_stopped = arguments.filter.iter().any(Filter::is_of_state);
     list(context, arguments, arguments.all || wants_stopped).await
 }
 
