@@ -184,7 +184,7 @@ impl Layout {
 
     /// Returns the paths of the locks of the groups that processes decompress into cache files.
     pub fn unit_locks(&self) -> impl Iterator<Item = PathBuf> {
-        (0..UNIT_LOCKS).map(|number| self.locks().join(format!("unit-{number}")))
+        (0..UNIT_LOCKS).map(move |number| self.locks().join(format!("unit-{number}")))
     }
 
     /// Returns the path of the lock of the process that maintains the store.
