@@ -99,6 +99,11 @@ const TESTS: &[Test] = &[
         2,
     ),
     test(
+        "full_disks::a_packed_layer_is_read_without_room_for_its_cache_file",
+        full_disk::fill_caches,
+        4,
+    ),
+    test(
         "faults::errors_of_the_disk_are_told_and_lose_nothing",
         faults::fail_calls,
         4,
