@@ -115,6 +115,10 @@ json images images --format json
 json image-inspect image inspect "$image"
 json history history "$image" --format json
 json image-verify image verify --format json
+json image-pack image pack --format json "$image"
+json image-inspect image inspect "$image"
+json image-verify image verify --format json
+json image-pack image unpack --format json "$image"
 json df df --format json
 json prune prune --dry-run --format json
 

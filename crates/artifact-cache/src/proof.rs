@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use block_tree::{BLOCK_BYTES, BlockTree};
 use fstree::ReadAt;
 use packed_file::{GROUP_BYTES, PackedFile};
 
@@ -29,6 +30,20 @@ impl<R: ReadAt + Send + Sync> Proof for PackedFile<R> {
 
     fn proves(&self, offset_bytes: u64, bytes: &[u8]) -> bool {
         PackedFile::proves(self, offset_bytes, bytes).unwrap_or(false)
+    }
+}
+
+impl<R: ReadAt + Send + Sync> Proof for BlockTree<R> {
+    fn size_bytes(&self) -> u64 {
+        self.length_bytes()
+    }
+
+    fn block_bytes(&self) -> u64 {
+        BLOCK_BYTES
+    }
+
+    fn proves(&self, offset_bytes: u64, bytes: &[u8]) -> bool {
+        !bytes.is_empty() && self.verify(offset_bytes, bytes).is_ok()
     }
 }
 

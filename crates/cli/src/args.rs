@@ -126,7 +126,7 @@ pub(crate) enum Command {
     /// Serve a shared directory (internal)
     #[command(name = SHARE_COMMAND, hide = true)]
     Share(share::Arguments),
-    /// Maintain a sandbox's snapshots (internal)
+    /// Maintain a sandbox's snapshots, or the store of images (internal)
     #[command(name = MAINTAIN_COMMAND, hide = true)]
     Maintain(maintain::Arguments),
     /// Read the sources of a sandbox's secrets again (internal)

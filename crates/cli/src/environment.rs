@@ -1,6 +1,7 @@
 //! Settings in the environment, checked for every command, even if it does not use them.
 
 use msb_jail::{JAIL_VARIABLE, Strictness};
+use msb_sdk::PackAfter;
 use oci_layers::Limits;
 
 use crate::commands::{VerifyPolicy, VmmName};
@@ -29,6 +30,13 @@ const SETTINGS: &[Setting] = &[
         is_known
             .then_some(())
             .ok_or_else(|| format!("'{value}' is not one of auto, off"))
+    }),
+    ("MSB_PACK", |value| {
+        let pack: Result<PackAfter, _> = value.parse();
+        pack.map(drop).map_err(|error| error.to_string())
+    }),
+    ("MSB_PACK_CACHE", |value| {
+        output::parse_size(value).map(drop)
     }),
 ];
 
@@ -75,6 +83,8 @@ mod tests {
             ("MSB_VMM", "qemu", "xen"),
             ("MSB_VERIFY", "always", "never"),
             ("MSB_MAINTENANCE", "off", "later"),
+            ("MSB_PACK", "10d", "later"),
+            ("MSB_PACK_CACHE", "2G", "lots"),
         ] {
             let with = |value: &str| check_with(|asked| (asked == name).then(|| value.to_owned()));
             with(good).expect(name);
@@ -86,6 +96,6 @@ mod tests {
                 "{refused}"
             );
         }
-        assert_eq!(SETTINGS.len(), 6);
+        assert_eq!(SETTINGS.len(), 8);
     }
 }

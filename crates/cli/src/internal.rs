@@ -12,7 +12,8 @@ pub(crate) const SHARE_COMMAND: &str = "__share";
 /// The command that becomes QEMU while the process that runs the machine lives. It keeps the descriptors that it
 /// inherits, which are QEMU's, and clap does not know it.
 pub(crate) const QEMU_COMMAND: &str = "__qemu";
-/// The command that takes digests of a sandbox's snapshots and merges generations, in the background.
+/// The command that takes digests of a sandbox's snapshots and merges generations, or packs images, in
+/// the background.
 pub(crate) const MAINTAIN_COMMAND: &str = "__maintain";
 /// The command that reads the sources of a sandbox's secrets again.
 pub(crate) const SECRETS_COMMAND: &str = "__secrets";

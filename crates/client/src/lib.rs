@@ -20,6 +20,7 @@ mod cancellation;
 mod error;
 mod maintenance;
 mod operation;
+mod pack_after;
 mod program;
 mod settings;
 mod shared;
@@ -33,6 +34,7 @@ pub use msb_vmm::VmmChoice;
 pub use cancellation::{CancelOnDrop, Cancellation};
 pub use error::{Error, ErrorKind, Face, line, printable};
 pub use operation::{Operation, blocking};
+pub use pack_after::{InvalidPackAfter, PackAfter};
 pub use settings::{Maintenance, Settings};
 pub use shared::Shared;
 pub use values::{

@@ -1,24 +1,61 @@
-//! Work on a disk's generations in the background, as `git maintenance` does on a repository: digests of what
-//! snapshots have, and merging.
+//! Work in the background, as `git maintenance` does on a repository: on a disk's generations digests of what
+//! snapshots have, and merging; on the store of images the packing of layers that were not used for a while.
 //!
 //! A process of its own does it: nobody waits for it, and it goes on when this process has ended.
 
 use std::process::Stdio;
+use std::time::Duration;
 
+use image_store::Store;
+use image_store::layout::Layout;
 use msb_runtime::Sandbox as StoredSandbox;
 use msb_sandbox_snapshots::{SandboxSnapshots, SnapshotError};
 use tokio::process::Command;
 
 use crate::operation::blocking;
 use crate::shared::Shared;
-use crate::{Error, Maintenance};
+use crate::{Error, Maintenance, PackAfter};
 
-/// The subcommand of `msb` that maintains a sandbox's snapshots.
+/// The subcommand of `msb` that maintains a sandbox's snapshots, or without a sandbox the store of images.
 const MAINTAIN_COMMAND: &str = "__maintain";
 /// The subcommand of `msb` that reads the sources of a sandbox's secrets again.
 const SECRETS_COMMAND: &str = "__secrets";
 
+/// The longest time between two looks for layers to pack.
+const IMAGES_INTERVAL: Duration = Duration::from_secs(3600);
+
 impl Shared {
+    /// Begins to pack layers that were not used for a while, and to keep cache files below their limit, unless that
+    /// was begun a while ago.
+    pub async fn maintain_images(&self) {
+        let settings = self.settings();
+        if settings.maintenance.unwrap_or_default() == Maintenance::Off {
+            return;
+        }
+        let pack = settings.pack.unwrap_or_default();
+        let interval = pack.duration().unwrap_or(IMAGES_INTERVAL);
+        let interval = interval.min(IMAGES_INTERVAL);
+        let store = Store {
+            layout: Layout::new(self.home().root()),
+        };
+        let begins = move || Ok::<_, Error>(store.begins_maintenance(interval));
+        // It saves space, so that a failure concerns nobody.
+        if matches!(blocking(begins).await, Ok(true)) {
+            let _ = self.begin_image_maintenance(pack).await;
+        }
+    }
+
+    async fn begin_image_maintenance(&self, pack: PackAfter) -> Result<(), Error> {
+        let mut command = Command::new(self.program().await?);
+        command.arg("--home").arg(self.home().root());
+        command.arg(MAINTAIN_COMMAND);
+        command.env_clear().process_group(0).current_dir("/");
+        let cache_bytes = self.settings().pack_cache().bytes();
+        command.env("MSB_PACK", pack.to_string());
+        command.env("MSB_PACK_CACHE", cache_bytes.to_string());
+        detached(command)
+    }
+
     /// Begins to take the digest of a snapshot that was just taken, and to merge if there are many generations.
     pub async fn maintain_after_snapshot(&self, sandbox: &StoredSandbox) {
         self.maintain_if(sandbox, |_| Ok(true)).await;

@@ -6,7 +6,10 @@ use msb_sandbox_model::Size;
 use msb_vmm::VmmChoice;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, ErrorKind, printable};
+use crate::{Error, ErrorKind, PackAfter, printable};
+
+/// The default limit of cache files, in bytes: the blocks that starts of some tens of images read.
+const PACK_CACHE_BYTES: u64 = 1 << 30;
 
 /// The time at which snapshots are read to take their digests, and parts that no snapshot needs apart are merged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,8 +49,12 @@ pub struct Settings {
     pub limits: Option<String>,
     /// The limit of the space that all images take (`MSB_STORE_LIMIT`).
     pub store_limit: Option<Size>,
-    /// The time of the work on snapshots in the background (`MSB_MAINTENANCE`).
+    /// The time of the work on snapshots and on the store of images in the background (`MSB_MAINTENANCE`).
     pub maintenance: Option<Maintenance>,
+    /// The time since the last use of an image after which its layers are packed (`MSB_PACK`).
+    pub pack: Option<PackAfter>,
+    /// The limit of the space that the cache files of packed layers take (`MSB_PACK_CACHE`).
+    pub pack_cache: Option<Size>,
     /// File in which the stages of starts are recorded, for measurements.
     pub timeline: Option<PathBuf>,
 }
@@ -90,10 +97,30 @@ impl Settings {
                 size.map_err(|error| Error::from(error).context(format!("cannot use {name}")))?;
             self.store_limit = Some(size);
         }
+        if let (None, Some((name, text))) = (self.pack, word("MSB_PACK")) {
+            let parsed = text.parse::<PackAfter>();
+            self.pack = Some(parsed.map_err(|error| {
+                Error::new(
+                    ErrorKind::InvalidArgument,
+                    format!("cannot use {name}: {error}"),
+                )
+            })?);
+        }
+        if let (None, Some((name, text))) = (self.pack_cache, word("MSB_PACK_CACHE")) {
+            let size = text.parse::<Size>();
+            let size =
+                size.map_err(|error| Error::from(error).context(format!("cannot use {name}")))?;
+            self.pack_cache = Some(size);
+        }
         if self.home.is_none() {
             self.home = std::env::home_dir().map(|home| home.join(".msb"));
         }
         Ok(self)
+    }
+
+    /// Returns the limit of the space that the cache files of packed layers take.
+    pub fn pack_cache(&self) -> Size {
+        self.pack_cache.unwrap_or(Size::new(PACK_CACHE_BYTES))
     }
 
     /// Returns the path of the home, which is absolute.
@@ -176,6 +203,8 @@ mod tests {
             ("MSB_VMM", "xen"),
             ("MSB_JAIL", "yes"),
             ("MSB_STORE_LIMIT", "lots"),
+            ("MSB_PACK", "later"),
+            ("MSB_PACK_CACHE", "lots"),
         ] {
             let error = completed(name, value).expect_err(name);
             let begins = format!("cannot use {name}: ");

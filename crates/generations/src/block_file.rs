@@ -1,16 +1,14 @@
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use block_tree::{BlockTree, Content};
-use fstree::ReadAt;
-use verified_file::VerifiedFile;
+use artifact_file::{ArtifactFile, OpenError, Opening, Verify};
+use block_tree::Content;
 
 use crate::block::{BLOCK_BYTES, SIZE_MAX_BYTES};
 use crate::error::BaseError;
 
 /// A file that has blocks of a disk. If its tree lies beside it, with the same name and the extension `tree`, each
-/// read of the file is verified.
+/// read of the file is verified. It may be packed meanwhile ([`artifact_file`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockFile {
     /// The path: absolute, or from the directory of the pool.
@@ -21,75 +19,39 @@ pub struct BlockFile {
     pub blake3: [u8; 32],
 }
 
-/// The open file of a [`BlockFile`].
-#[derive(Debug)]
-pub(crate) enum OpenBlockFile {
-    /// The file has a tree.
-    Verified(VerifiedFile<File, File>),
-    /// The file has no tree.
-    Plain(File),
-}
-
 impl BlockFile {
     /// Returns the number of whole blocks that a run can name.
     pub(crate) fn blocks(&self) -> u64 {
         self.size_bytes.min(SIZE_MAX_BYTES) / BLOCK_BYTES
     }
 
-    pub(crate) fn open(&self, directory: &Path) -> Result<OpenBlockFile, BaseError> {
-        let path = directory.join(&self.path);
-        let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), file)));
-        match opened {
-            Ok((size_bytes, file)) if size_bytes == self.size_bytes => self.verified(path, file),
-            Ok((size_bytes, _)) => {
-                let before = self.size_bytes;
-                let change = format!("it had {before} bytes and has {size_bytes}");
-                Err(BaseError::Changed { path, change })
-            }
-            Err(source) => Err(BaseError::Io { path, source }),
-        }
-    }
-
-    /// Puts the file under its tree, if there is one.
-    fn verified(&self, path: PathBuf, file: File) -> Result<OpenBlockFile, BaseError> {
-        let tree_path = path.with_extension("tree");
-        let sidecar = match File::open(&tree_path) {
-            Ok(sidecar) => sidecar,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(OpenBlockFile::Plain(file));
-            }
-            Err(source) => {
-                let path = tree_path;
-                return Err(BaseError::Io { path, source });
-            }
-        };
+    pub(crate) fn open(&self, directory: &Path) -> Result<ArtifactFile, BaseError> {
         let content = Content {
             length_bytes: self.size_bytes,
             blake3: self.blake3,
         };
-        let tree = BlockTree::open(sidecar, &content);
-        let tree = tree.map_err(|source| BaseError::Tree {
-            path: tree_path,
-            source,
-        })?;
-        let artifact = VerifiedFile::new(path.display().to_string(), file, tree);
-        let artifact = artifact.map_err(|source| BaseError::Io { path, source })?;
-        Ok(OpenBlockFile::Verified(artifact))
+        let path = directory.join(&self.path);
+        let opening = Opening::new(&path, content).verified(Verify::TreeIfPresent);
+        opening.open().map_err(refusal)
     }
 }
 
-impl ReadAt for OpenBlockFile {
-    fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
-        match self {
-            Self::Verified(artifact) => artifact.read_exact_at(buf, offset_bytes),
-            Self::Plain(file) => ReadAt::read_exact_at(file, buf, offset_bytes),
+/// Returns the error of a file that cannot be opened as a part of a base.
+fn refusal(error: OpenError) -> BaseError {
+    match error {
+        OpenError::Io { path, source } => BaseError::Io { path, source },
+        OpenError::Length {
+            path,
+            actual_bytes,
+            expected_bytes,
+        } => {
+            let change = format!("it had {expected_bytes} bytes and has {actual_bytes}");
+            BaseError::Changed { path, change }
         }
-    }
-
-    fn size_bytes(&self) -> io::Result<u64> {
-        match self {
-            Self::Verified(artifact) => artifact.size_bytes(),
-            Self::Plain(file) => file.size_bytes(),
-        }
+        OpenError::Tree { path, source } => BaseError::Tree { path, source },
+        OpenError::Packed { path, source } => BaseError::Io {
+            path,
+            source: io::Error::new(io::ErrorKind::InvalidData, source),
+        },
     }
 }

@@ -1,10 +1,11 @@
 use std::io;
 use std::path::Path;
 
+use artifact_file::ArtifactFile;
 use fstree::ReadAt;
 
 use crate::block::{BLOCK_BYTES, Run, SIZE_MAX_BYTES, blocks_of, in_memory, length_of};
-use crate::block_file::{BlockFile, OpenBlockFile};
+use crate::block_file::BlockFile;
 use crate::block_list::block_number;
 use crate::error::{BaseError, Fault};
 use crate::sealed::{Fields, write_path};
@@ -190,7 +191,7 @@ impl FileBlocks {
 /// The open files of a base of blocks.
 #[derive(Debug)]
 pub struct FileBlocksDisk {
-    files: Vec<OpenBlockFile>,
+    files: Vec<ArtifactFile>,
     runs: Vec<FileRun>,
     length_bytes: u64,
 }

@@ -1,16 +1,14 @@
-use std::fs::File;
 use std::io;
 
 use diagnosis::{Diagnose, Diagnosis, ErrorKind};
-use fs_err as fs;
 use fstree::FileKind;
-use image_store::StoredImage;
+use image_store::{ArtifactFile, StoredImage};
 use rootfs_view::{ContentError, OpenError, View};
 
 /// Small files of an image are read whole.
 #[derive(Debug)]
 pub(crate) struct ImageFiles {
-    view: View<File>,
+    view: View<ArtifactFile>,
 }
 
 /// The files of an image cannot be read.
@@ -59,10 +57,8 @@ impl Diagnose for ImageFilesError {
 impl ImageFiles {
     /// Opens the merged files of an image.
     pub(crate) fn open(image: &StoredImage) -> Result<Self, ImageFilesError> {
-        let open = |path: &std::path::Path| fs::File::open(path).map(|file| file.into_parts().0);
-        let layers = image.layers.iter().map(|layer| open(layer));
-        let layers = layers.collect::<io::Result<Vec<File>>>()?;
-        let view = View::open_image(open(&image.fsmeta)?, layers)?;
+        let (fsmeta, layers) = image.open()?;
+        let view = View::open_image(fsmeta, layers)?;
         Ok(Self { view })
     }
 

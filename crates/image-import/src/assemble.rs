@@ -8,7 +8,7 @@ use fstree::{FileData, Tree};
 use image_store::layout::{self, Layout};
 use image_store::record::{ChainFile, ErofsRecord, LayerRecord, VmdkRecord};
 use image_store::session::Session;
-use image_store::{Checksum, FORMAT_VERSION, VerifyMode, artifacts, tree};
+use image_store::{ArtifactFile, Checksum, FORMAT_VERSION, VerifyMode, artifacts, form, tree};
 use oci_image::Digest;
 use oci_layers::Limits;
 use vmdk::{Descriptor, FlatExtent, SECTOR_BYTES};
@@ -130,9 +130,11 @@ fn write_fsmeta(
     limits: &Limits,
 ) -> Result<ErofsRecord, AssembleError> {
     let trees = layers.iter().map(|layer| {
-        let file = &layer.erofs.file;
-        let (unpublished, path) = (session.path(file), layout.artifact(file));
-        read_tree(&unpublished, &path).map_err(|problem| StoredLayerError { path, problem })
+        let unpublished = session.path(&layer.erofs.file);
+        read_tree(layout, &unpublished, &layer.erofs).map_err(|problem| {
+            let path = layout.artifact(&layer.erofs.file);
+            StoredLayerError { path, problem }
+        })
     });
     let merged =
         oci_layers::merge(trees, limits).map_err(|error| AssembleError::Merge(Box::new(error)))?;
@@ -161,14 +163,18 @@ fn write_fsmeta(
     })
 }
 
-/// Reads the tree of a layer that another task may rename from one path to the other meanwhile.
-fn read_tree(unpublished: &Path, path: &Path) -> Result<Tree<FileData>, LayerProblem> {
+/// Reads the tree of a layer that another task may rename from one path into the store meanwhile.
+fn read_tree(
+    layout: &Layout,
+    unpublished: &Path,
+    erofs: &ErofsRecord,
+) -> Result<Tree<FileData>, LayerProblem> {
     let file = match fs::File::open(unpublished) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => fs::File::open(path),
-        opened => opened,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => form::open(layout, erofs),
+        opened => opened.map(|file| ArtifactFile::Plain(file.into_parts().0)),
     };
     let file = file.map_err(LayerProblem::Io)?;
-    let image = Image::open(file.into_parts().0).map_err(LayerProblem::Open)?;
+    let image = Image::open(file).map_err(LayerProblem::Open)?;
     image.read_tree().map_err(LayerProblem::Read)
 }
 

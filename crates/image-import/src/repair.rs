@@ -14,8 +14,8 @@ use image_store::origin::{Origin, OriginFile};
 use image_store::record::{self, ErofsRecord, ImageRecord, LayerFile, LayerRecord};
 use image_store::session::Session;
 use image_store::{
-    Damage, FileRole, OutlineRecord, Problem, Progress, Store, Verification, VerifyMode, artifacts,
-    documents, tree, whole_image,
+    Damage, FileRole, OutlineRecord, PackedRecord, Problem, Progress, Store, Verification,
+    VerifyMode, artifacts, documents, tree, whole_image,
 };
 use oci_image::{Digest, Reference};
 use oci_layers::Limits;
@@ -221,11 +221,11 @@ fn repair_layer_record(layout: &Layout, session: &Session, layer: &LayerRecord) 
     if known.is_some_and(|file| file.is_for(&layer.diff_id) && file.layer == *layer) {
         return Ok(());
     }
-    let outline = OutlineRecord::recover(layout, layer)?;
-    session.replace(
-        &path,
-        &sealed_records::seal(&LayerFile::new(layer.clone(), outline))?,
-    )
+    let file = LayerFile {
+        packed: PackedRecord::recover(layout, layer)?,
+        ..LayerFile::new(layer.clone(), OutlineRecord::recover(layout, layer)?)
+    };
+    session.replace(&path, &sealed_records::seal(&file)?)
 }
 
 /// Pulls the image again from its origin. If the origin is not a registry, returns advice on

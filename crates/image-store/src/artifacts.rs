@@ -7,7 +7,9 @@ use erofs_writer::BLOCK_SIZE_BYTES;
 use fs_err as fs;
 use oci_image::Digest;
 
+use super::form::Form;
 use super::layout::{self, Layout};
+use super::packed;
 use super::record::{self, ChainFile, ErofsRecord, LayerFile, LayerRecord, OutlineRecord};
 use super::session::Session;
 use super::stamp::{self, VerifyMode};
@@ -56,7 +58,7 @@ pub fn present_chain(
 }
 
 /// Publishes the finished image of a layer, its tree, its outline, and the record of all. The tree
-/// lies beside the image.
+/// lies beside the image. A packed form, which was not good, is removed.
 pub fn publish_layer(
     layout: &Layout,
     session: &Session,
@@ -76,7 +78,7 @@ pub fn publish_layer(
     ])?;
     stamp::put_new(layout, &layer.erofs.file, &layer.erofs.blake3);
     stamp::put_new(layout, &outline.file, &outline.blake3);
-    Ok(())
+    packed::remove_files(layout, &layer.erofs)
 }
 
 /// Publishes the finished metadata of a chain, its tree, its descriptor and its record. The tree
@@ -105,16 +107,21 @@ pub fn publish_chain(
 }
 
 fn is_good(layout: &Layout, record: &ErofsRecord, trust: VerifyMode) -> io::Result<bool> {
-    let path = layout.artifact(&record.file);
-    let Some(metadata) = readable(fs::metadata(&path).map(Some))? else {
-        return Ok(false);
-    };
-    let blocks_bytes = u64::from(record.blocks) * BLOCK_SIZE_BYTES;
-    if metadata.len() != record.size_bytes || record.size_bytes != blocks_bytes {
+    if record.size_bytes != u64::from(record.blocks) * BLOCK_SIZE_BYTES {
         return Ok(false);
     }
-    readable(stamp::prove(layout, &record.file, &record.blake3, trust).map(Some))
-        .map(|proved| proved == Some(true))
+    let proved = match Form::find(layout, record)? {
+        Some(Form::Packed) => packed::prove(layout, record, trust),
+        Some(Form::Plain) | None => {
+            let path = layout.artifact(&record.file);
+            let metadata = readable(fs::metadata(&path).map(Some))?;
+            if metadata.is_none_or(|metadata| metadata.len() != record.size_bytes) {
+                return Ok(false);
+            }
+            stamp::prove(layout, &record.file, &record.blake3, trust)
+        }
+    };
+    readable(proved.map(Some)).map(|proved| proved == Some(true))
 }
 
 /// Maps the errors of a missing or invalid file to `None`, because the file will be made again.

@@ -1,16 +1,19 @@
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use artifact_file::{ArtifactFile, Opening};
 use diagnosis::{Diagnose, Diagnosis};
-use erofs_writer::{BLOCK_SIZE_BYTES, Image};
+use erofs_writer::{BLOCK_SIZE_BYTES, Image, ReadAt as _};
 use fs_err as fs;
 use oci_image::{Reference, excerpt};
 use vmdk::{Descriptor, SECTOR_BYTES};
 
 use super::find::REPAIR_HINT;
+use super::form::Form;
 use super::inventory::boot_files_of;
-use super::record::{ErofsRecord, StoredImage};
+use super::record::{ErofsRecord, ImageRecord, StoredImage};
 use super::session::Session;
 use super::stamp::{Group, VerifyMode};
 use super::verification::{Damage, Problem};
@@ -225,11 +228,16 @@ impl Store {
     /// Returns the state of all files that a check reads, with the record that they must match.
     fn group(&self, image: &StoredImage) -> io::Result<Group> {
         let record = &image.record;
-        let mut group = Group::new(&serde_json::to_string(record)?);
-        group.add(
-            &self.layout.artifacts(),
-            boot_files_of(record).iter().map(String::as_str),
-        )?;
+        let (text, artifacts) = (serde_json::to_string(record)?, self.layout.artifacts());
+        let mut group = Group::new(&text);
+        let files = boot_files_of(record);
+        let added = group.add(&artifacts, files.iter().map(String::as_str));
+        if added.is_err() {
+            // A layer that is not there is packed, or missing.
+            group = Group::new(&text);
+            let files = self.with_forms(record, files)?;
+            group.add(&artifacts, files.iter().map(String::as_str))?;
+        }
         let digest = &record.manifest_digest;
         let names = record.references.iter().filter_map(|name| {
             let name = name.parse::<Reference>().ok()?;
@@ -246,11 +254,26 @@ impl Store {
         Ok(group)
     }
 
+    /// Returns the files that a boot needs, with packed forms in the place of plain ones that do not exist.
+    fn with_forms(
+        &self,
+        record: &ImageRecord,
+        mut files: BTreeSet<String>,
+    ) -> io::Result<BTreeSet<String>> {
+        for layer in &record.layers {
+            if Form::find(&self.layout, &layer.erofs)? == Some(Form::Packed) {
+                files.remove(&layer.erofs.file);
+                files.insert(Form::Packed.file(&layer.erofs));
+            }
+        }
+        Ok(files)
+    }
+
     fn check_erofs(
         &self,
         record: &ErofsRecord,
         checked: &mut Checked,
-    ) -> Result<Image<std::fs::File>, CheckError> {
+    ) -> Result<Image<ArtifactFile>, CheckError> {
         let path = self.layout.artifact(&record.file);
         let image = check_superblock(&path, record)?;
         let opened = tree::open(&self.layout, record).map_err(|source| CheckError::Tree {
@@ -294,9 +317,10 @@ fn sound(mut damages: Vec<Damage>) -> Result<(), CheckError> {
     }
 }
 
-fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::File>, CheckError> {
-    let file = fs::File::open(path).map_err(CheckError::Io)?;
-    let actual_bytes = file.metadata().map_err(CheckError::Io)?.len();
+fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<ArtifactFile>, CheckError> {
+    let opened = Opening::new(path, record.content()).open();
+    let file = opened.map_err(|error| CheckError::Io(error.into()))?;
+    let actual_bytes = file.size_bytes().map_err(CheckError::Io)?;
     let expected_bytes = u64::from(record.blocks) * BLOCK_SIZE_BYTES;
     if actual_bytes != expected_bytes || actual_bytes != record.size_bytes {
         return Err(CheckError::Length {
@@ -305,7 +329,7 @@ fn check_superblock(path: &Path, record: &ErofsRecord) -> Result<Image<std::fs::
             actual_bytes,
         });
     }
-    Image::open(file.into_parts().0).map_err(|source| CheckError::Superblock {
+    Image::open(file).map_err(|source| CheckError::Superblock {
         path: path.to_owned(),
         source,
     })

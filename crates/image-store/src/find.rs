@@ -7,7 +7,8 @@ use fs_err as fs;
 use oci_image::{Digest, HEX_DIGITS, Platform, Reference, excerpt};
 
 use super::Store;
-use super::record::{self, ReferenceFile, StoredImage};
+use super::pack::{disk_bytes, distinct};
+use super::record::{self, ImageRecord, ReferenceFile, StoredImage};
 
 /// Fewest hexadecimal digits that select an image.
 const PREFIX_MIN_DIGITS: usize = 6;
@@ -26,8 +27,10 @@ pub struct ImageSummary {
     pub platform: Platform,
     /// Number of layers; a layer that is listed twice counts twice.
     pub layer_count: usize,
-    /// Length of its artifacts, in bytes. Other images may share layers.
+    /// Length of its artifacts in their plain forms, in bytes. Other images may share layers.
     pub size_bytes: u64,
+    /// Space of its artifacts in the forms that they have, cache files included, in bytes.
+    pub disk_bytes: u64,
     /// When it was made, as its config says: RFC 3339 if it keeps to the standard, and any text if not.
     pub created: Option<String>,
 }
@@ -121,6 +124,7 @@ impl Store {
                 platform: record.platform,
                 layer_count: record.layers.len(),
                 size_bytes: record.size_bytes,
+                disk_bytes: self.disk_bytes(&record)?,
                 created: record.created,
             };
             match names.get(&digest) {
@@ -133,6 +137,18 @@ impl Store {
         }
         summaries.sort_by(|a, b| (&a.reference, a.digest).cmp(&(&b.reference, b.digest)));
         Ok(summaries)
+    }
+
+    /// Returns the space of an image's artifacts in the forms that they have, cache files included, in bytes.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn disk_bytes(&self, image: &ImageRecord) -> io::Result<u64> {
+        let mut bytes = image.fsmeta.size_bytes + image.vmdk.size_bytes;
+        for layer in distinct(image) {
+            bytes += disk_bytes(&self.layout, &layer.erofs)?;
+        }
+        Ok(bytes)
     }
 
     /// Returns the image with this name, in full or in docker's short form, with this digest, or

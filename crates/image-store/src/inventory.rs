@@ -1,5 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 
 use fs_err as fs;
 use oci_image::Digest;
@@ -16,7 +17,7 @@ pub(crate) struct Inventory {
     artifacts: BTreeMap<String, Artifact>,
 }
 
-/// Length of an artifact in bytes, and the number of images that need it.
+/// Length of an artifact in bytes, of a cache file its allocated space, and the number of images that need it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Artifact {
     pub(crate) size_bytes: u64,
@@ -36,11 +37,16 @@ impl Inventory {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 other => other?,
             };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let size_bytes = if layout::is_cache_file(&name) {
+                durable_files::allocated_bytes(&metadata)
+            } else {
+                metadata.len()
+            };
             let artifact = Artifact {
-                size_bytes: metadata.len(),
+                size_bytes,
                 users: 0,
             };
-            let name = entry.file_name().to_string_lossy().into_owned();
             inventory.artifacts.insert(name, artifact);
         }
         for digest in store.digests()? {
@@ -95,6 +101,17 @@ impl Inventory {
         needed.map(|file| file.size_bytes).sum()
     }
 
+    /// Returns the length of the artifacts with this extension that images need, in bytes.
+    pub(crate) fn needed_bytes_of(&self, extension: &str) -> u64 {
+        let is_of = |name: &str| {
+            let found = Path::new(name).extension();
+            found.is_some_and(|found| found == extension)
+        };
+        let needed = self.artifacts.iter();
+        let needed = needed.filter(|(name, file)| file.users > 0 && is_of(name));
+        needed.map(|(_, file)| file.size_bytes).sum()
+    }
+
     /// Returns the artifacts that no image needs, by file name, with their lengths in bytes.
     pub(crate) fn unneeded(&self) -> impl Iterator<Item = (&str, u64)> {
         let unneeded = self.artifacts.iter().filter(|(_, file)| file.users == 0);
@@ -102,17 +119,20 @@ impl Inventory {
     }
 }
 
-/// Returns the files of the artifacts that an image needs, each once.
+/// Returns the files of the artifacts that an image needs, each once. A layer has some of its forms.
 pub(crate) fn files_of(record: &ImageRecord) -> BTreeSet<String> {
     let mut files = boot_files_of(record);
     files.insert(layout::manifest_file(&record.manifest_digest));
     files.insert(layout::config_file(&record.config_digest));
-    let outlines = record.layers.iter();
-    files.extend(outlines.map(|layer| layout::outline_file(&layer.diff_id)));
+    for layer in &record.layers {
+        files.insert(layout::outline_file(&layer.diff_id));
+        files.insert(layout::packed_file(&layer.erofs.file));
+        files.insert(layout::cache_file(&layer.erofs.file));
+    }
     files
 }
 
-/// Returns the files of the artifacts that a boot of an image needs, each once.
+/// Returns the files of the artifacts that a boot of an image needs, each once. Layers are plain ones.
 pub(crate) fn boot_files_of(record: &ImageRecord) -> BTreeSet<String> {
     let mut files = BTreeSet::from([
         record.fsmeta.file.clone(),

@@ -12,6 +12,10 @@ pub const FORMAT_VERSION: u32 = 2;
 /// Longest reference that becomes a file name without a digest, in bytes.
 const PLAIN_NAME_MAX_BYTES: usize = 180;
 
+/// Locks of groups: enough that sandboxes that start at once seldom wait for another group than their own. Each
+/// machine has them open.
+const UNIT_LOCKS: u32 = 16;
+
 /// Directories of files that are written twice.
 const ARTIFACTS: &str = "artifacts";
 const IMAGES: &str = "images";
@@ -178,6 +182,21 @@ impl Layout {
         self.locks().join("sweep")
     }
 
+    /// Returns the paths of the locks of the groups that processes decompress into cache files.
+    pub fn unit_locks(&self) -> impl Iterator<Item = PathBuf> {
+        (0..UNIT_LOCKS).map(move |number| self.locks().join(format!("unit-{number}")))
+    }
+
+    /// Returns the path of the lock of the process that maintains the store.
+    pub fn maintenance_lock(&self) -> PathBuf {
+        self.locks().join("maintenance")
+    }
+
+    /// Returns the path of the file whose time is the last maintenance of the store.
+    pub fn maintained(&self) -> PathBuf {
+        self.root.join("maintained")
+    }
+
     /// Returns the path of the lock for making the artifacts of a layer or of a chain of layers.
     pub fn artifact_lock(&self, key: &Digest) -> PathBuf {
         self.locks().join(format!("{}.lock", key.hex()))
@@ -208,6 +227,25 @@ pub fn fsmeta_file(chain: &Digest) -> String {
 pub fn tree_file(erofs_file: &str) -> String {
     let stem = erofs_file.strip_suffix(".erofs").unwrap_or(erofs_file);
     format!("{stem}.tree")
+}
+
+/// Returns the file name of the packed form of a layer.
+pub fn packed_file(erofs_file: &str) -> String {
+    let stem = erofs_file.strip_suffix(".erofs").unwrap_or(erofs_file);
+    format!("{stem}.packed")
+}
+
+/// Returns the file name of the cache file of a packed layer.
+pub fn cache_file(erofs_file: &str) -> String {
+    let stem = erofs_file.strip_suffix(".erofs").unwrap_or(erofs_file);
+    format!("{stem}.cache")
+}
+
+/// Returns true if a file of the artifacts is a cache file, which is sparse.
+pub fn is_cache_file(name: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension == "cache")
 }
 
 /// Returns the file name of the VMDK descriptor for the disk of a chain.

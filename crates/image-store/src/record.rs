@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use block_tree::Content;
 use fs_err as fs;
 use oci_image::{Digest, ImageConfig, Platform};
 use serde::de::DeserializeOwned;
@@ -120,6 +121,15 @@ pub struct OutlineRecord {
     pub tar_bytes: u64,
 }
 
+/// Record of the packed form of a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedRecord {
+    /// Length of the packed file, in bytes.
+    pub size_bytes: u64,
+    /// Checksum of the packed file. That of the content is the layer's.
+    pub blake3: Checksum,
+}
+
 /// File with the record of a layer, beside the layer's artifact.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LayerFile {
@@ -131,6 +141,9 @@ pub struct LayerFile {
     /// Outline of the layer; `None` if an older version, which kept none, stored the layer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outline: Option<OutlineRecord>,
+    /// Packed form of the layer; `None` if the layer is plain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packed: Option<PackedRecord>,
 }
 
 /// File with the record of a chain of layers, beside the chain's metadata.
@@ -184,12 +197,13 @@ impl From<LayerRecord> for LayerFields {
 }
 
 impl LayerFile {
-    /// Returns the file of a layer.
+    /// Returns the file of a plain layer.
     pub fn new(layer: LayerRecord, outline: Option<OutlineRecord>) -> Self {
         Self {
             format_version: FORMAT_VERSION,
             layer,
             outline,
+            packed: None,
         }
     }
 
@@ -202,6 +216,16 @@ impl LayerFile {
                 .outline
                 .as_ref()
                 .is_none_or(|outline| outline.file == layout::outline_file(diff_id))
+    }
+}
+
+impl ErofsRecord {
+    /// Returns length and checksum of the content.
+    pub fn content(&self) -> Content {
+        Content {
+            length_bytes: self.size_bytes,
+            blake3: self.blake3.to_bytes(),
+        }
     }
 }
 

@@ -4,11 +4,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use block_tree::{BlockTree, Content, OpenError, TreeWriter, VerifyError};
+use block_tree::{BlockTree, OpenError, TreeWriter, VerifyError};
 use fs_err as fs;
-use fstree::ReadAt as _;
+use fstree::ReadAt;
 
 use super::checksum::{Checksum, for_each_piece};
+use super::form;
 use super::layout::{self, Layout};
 use super::record::ErofsRecord;
 use super::session::Session;
@@ -35,11 +36,7 @@ pub fn open(layout: &Layout, erofs: &ErofsRecord) -> Result<Option<ArtifactTree>
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(OpenError::Io)?.into_parts().0,
     };
-    let content = Content {
-        length_bytes: erofs.size_bytes,
-        blake3: erofs.blake3.to_bytes(),
-    };
-    BlockTree::open(file, &content).map(Some)
+    BlockTree::open(file, &erofs.content()).map(Some)
 }
 
 /// Writes the tree of an EROFS image to a new file, which is not yet synced. Returns the file, and
@@ -63,13 +60,38 @@ pub fn write(image: &Path, tree: &Path) -> io::Result<(fs::File, Checksum, u64)>
 pub fn make(layout: &Layout, session: &Session, erofs: &ErofsRecord) -> io::Result<bool> {
     let file = layout::tree_file(&erofs.file);
     let unfinished = session.path(&file);
-    let (tree, checksum, _) = write(&layout.artifact(&erofs.file), &unfinished)?;
-    if checksum != erofs.blake3 {
+    let mut writer = TreeWriter::new(durable_files::create(&unfinished)?)?;
+    let image = form::open(layout, erofs);
+    let read = image.and_then(|image| for_each_piece_of(&image, |piece| writer.update(piece)));
+    match read {
+        // A packed image says itself that it is damaged.
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => return Ok(false),
+        read => read?,
+    }
+    let (tree, content) = writer.finish()?;
+    if content != erofs.content() {
         return Ok(false);
     }
     tree.sync_all()?;
     durable_files::rename_all(&[(&unfinished, &layout.artifact(&file))])?;
     Ok(true)
+}
+
+/// Reads an open image, and calls `take` with each piece of it in order.
+fn for_each_piece_of(
+    image: &impl ReadAt,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut at_bytes, end_bytes) = (0, image.size_bytes()?);
+    let mut buffer = vec![0; PIECE_BYTES];
+    while at_bytes < end_bytes {
+        let left = usize::try_from(end_bytes - at_bytes).unwrap_or(PIECE_BYTES);
+        let (piece, _) = buffer.split_at_mut(left.min(PIECE_BYTES));
+        image.read_exact_at(piece, at_bytes)?;
+        take(piece)?;
+        at_bytes += u64::try_from(piece.len()).unwrap_or(u64::MAX);
+    }
+    Ok(())
 }
 
 /// Makes the tree of an EROFS image as [`make`] does, in a session of its own; `None` if a removal is

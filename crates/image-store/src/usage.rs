@@ -14,8 +14,13 @@ use super::{Store, VerifyError, used};
 pub struct Usage {
     /// Every image, the least recently used first.
     pub images: Vec<ImageUsage>,
-    /// Length of the artifacts that images need, each counted once, in bytes.
+    /// Length of the artifacts that images need, each counted once, in bytes. Of cache files only the space counts that
+    /// they take.
     pub images_bytes: u64,
+    /// The part of it that packed layers take, without their cache files, in bytes.
+    pub packed_bytes: u64,
+    /// The part of it that cache files of packed layers take, in bytes.
+    pub cache_bytes: u64,
     /// Number of artifacts that no image needs.
     pub left_overs: usize,
     /// Length of these artifacts, in bytes.
@@ -73,6 +78,8 @@ impl Store {
         }
         images.sort_by_key(|image| (image.used, image.digest));
         let images_bytes = inventory.needed_bytes();
+        let packed_bytes = inventory.needed_bytes_of("packed");
+        let cache_bytes = inventory.needed_bytes_of("cache");
         let left_overs = inventory.unneeded().count();
         let left_overs_bytes = inventory.unneeded().map(|(_, size_bytes)| size_bytes).sum();
         for image in images.iter().filter(|image| !image.in_use) {
@@ -81,6 +88,8 @@ impl Store {
         Ok(Usage {
             images,
             images_bytes,
+            packed_bytes,
+            cache_bytes,
             left_overs,
             left_overs_bytes,
             unfinished_bytes: self.unfinished_bytes()?,
@@ -88,7 +97,8 @@ impl Store {
         })
     }
 
-    fn is_used(&self, digest: &Digest) -> io::Result<bool> {
+    /// Returns true if a process has a lease of an image.
+    pub(crate) fn is_used(&self, digest: &Digest) -> io::Result<bool> {
         let path = self.layout.image_lock(digest);
         if !fs::exists(&path)? {
             return Ok(false);

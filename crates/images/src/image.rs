@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
-use image_store::{ImageSummary, StoredImage};
+use image_store::layout::Layout;
+use image_store::{Form, ImageSummary, Store, StoredImage};
 use msb_client::{Error, Notice, Operation, Shared};
 use oci_image::Reference;
 use serde::{Deserialize, Serialize};
@@ -26,8 +27,11 @@ pub struct ImageInfo {
     pub platform: String,
     /// Number of layers; a layer that is listed twice counts twice.
     pub layer_count: usize,
-    /// Length of its artifacts, in bytes. Other images may share layers.
+    /// Length of its artifacts in their plain forms, in bytes. Other images may share layers.
     pub size_bytes: u64,
+    /// Space of its artifacts in the forms that they have, cache files included, in bytes.
+    #[serde(default)]
+    pub disk_bytes: u64,
     /// The time of creation as the image's config states it, usually as RFC 3339.
     pub created: Option<String>,
 }
@@ -42,6 +46,7 @@ impl Image {
                 platform: summary.platform.to_string(),
                 layer_count: summary.layer_count,
                 size_bytes: summary.size_bytes,
+                disk_bytes: summary.disk_bytes,
                 created: summary.created,
             },
             warnings: Vec::new(),
@@ -50,6 +55,11 @@ impl Image {
 
     pub(crate) fn stored(shared: &Arc<Shared>, image: StoredImage, warnings: Vec<Notice>) -> Self {
         let record = image.record;
+        let store = Store {
+            layout: Layout::new(shared.home().root()),
+        };
+        // An image that is removed meanwhile takes no space.
+        let disk_bytes = store.disk_bytes(&record).unwrap_or(0);
         Self {
             shared: Arc::clone(shared),
             info: ImageInfo {
@@ -58,6 +68,7 @@ impl Image {
                 platform: record.platform.to_string(),
                 layer_count: record.layers.len(),
                 size_bytes: record.size_bytes,
+                disk_bytes,
                 created: record.created,
             },
             warnings,
@@ -104,10 +115,11 @@ impl Image {
 
 pub(crate) fn inspect(shared: Arc<Shared>, name: String) -> Operation<Map<String, Value>> {
     Operation::new(async move {
-        let image = shared
-            .with_home(move |shared| Ok::<_, Error>(shared.store()?.find(&name)?))
-            .await?;
-        inspection(&image)
+        let work = move |shared: &Shared| {
+            let store = shared.store()?;
+            inspection(&store, &store.find(&name)?)
+        };
+        shared.with_home(work).await
     })
 }
 
@@ -125,8 +137,8 @@ pub(crate) fn dump(image: &StoredImage) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Returns an image's record, and the paths of its artifacts.
-fn inspection(image: &StoredImage) -> Result<Map<String, Value>, Error> {
+/// Returns an image's record, the paths of its artifacts, and the forms of its layers.
+fn inspection(store: &Store, image: &StoredImage) -> Result<Map<String, Value>, Error> {
     let Value::Object(mut fields) = serde_json::to_value(&image.record)? else {
         return Err(Error::internal("the image's record is not an object"));
     };
@@ -145,5 +157,16 @@ fn inspection(image: &StoredImage) -> Result<Map<String, Value>, Error> {
     fields.insert("vmdk".to_owned(), path(&image.vmdk).into());
     let layers: Vec<_> = image.layers.iter().map(|layer| path(layer)).collect();
     fields.insert("layers".to_owned(), layers.into());
+    let mut forms = Vec::new();
+    for layer in &image.record.layers {
+        forms.push(match Form::find(&store.layout, &layer.erofs)? {
+            Some(Form::Plain) => "plain",
+            Some(Form::Packed) => "packed",
+            None => "missing",
+        });
+    }
+    fields.insert("layer_forms".to_owned(), forms.into());
+    let disk_bytes = store.disk_bytes(&image.record)?;
+    fields.insert("disk_bytes".to_owned(), disk_bytes.into());
     Ok(fields)
 }

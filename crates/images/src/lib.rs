@@ -1,4 +1,4 @@
-//! Images: pulled, pushed, loaded, saved, listed, inspected, verified and removed.
+//! Images: pulled, pushed, loaded, saved, listed, inspected, verified, packed and removed.
 //!
 //! [`Images`] is the handle. A pull and a push tell their progress as [`PullEvent`]s and [`PushEvent`]s.
 //! The work itself is that of `image-import`, `image-export` and `image-store`: here options become theirs,
@@ -22,6 +22,7 @@ mod load;
 mod login;
 mod not_found;
 mod options;
+mod pack;
 mod progress;
 mod prune;
 mod pull;
@@ -43,6 +44,7 @@ pub use images::Images;
 pub use load::LoadRequest;
 pub use login::{LoggedIn, LoggedOut, LoginOptions};
 pub use options::{LoadOptions, PruneOptions, PullOptions, PullPolicy, SourceOptions, limits};
+pub use pack::{PackProgress, PackRequest, PackedImage};
 pub use progress::{Observer, observed};
 pub use prune::{Pruned, PrunedImage};
 pub use pull::{Pull, PullRequest, pull_into};

@@ -115,6 +115,7 @@ async fn load(
     let digests: Vec<_> = digests.collect();
     let limit = options.store_limit.or(shared.settings().store_limit);
     let mut warnings = budget::keep(shared, &store, limit.map(Size::bytes), &digests).await?;
+    shared.maintain_images().await;
     if !loaded.skipped.is_empty() {
         let message = format!("not loaded from {source}: {}", loaded.skipped);
         warnings.push(Notice::new("load-skipped", message));

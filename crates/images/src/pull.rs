@@ -150,6 +150,7 @@ pub async fn pull_into(
     let limit_bytes = source.store_limit_bytes(shared);
     let mut warnings = warned.take();
     warnings.extend(budget::keep(shared, store, limit_bytes, &newest).await?);
+    shared.maintain_images().await;
     Ok((image, warnings))
 }
 

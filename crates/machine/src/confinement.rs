@@ -12,8 +12,8 @@ use msb_jail::{Access, Calls, Jail, Limits};
 use msb_network::Network;
 use msb_runtime::{LaunchSpec, SandboxPaths};
 
-/// Open files for clients, logs and the VMM's events. Each extent of the image's disk adds two: the file
-/// and its tree.
+/// Open files for clients, logs and the VMM's events. Each extent of the image's disk adds three: the file
+/// and its tree, and for a packed layer its cache file.
 const OPEN_FILES: u64 = 4096;
 /// Lower bound of the file size limit, in bytes: consoles and logs are files too.
 const FILE_MIN_BYTES: u64 = 1 << 30;
@@ -69,7 +69,11 @@ pub(crate) fn limits(launch_spec: &LaunchSpec, serves_shares: bool, served_bytes
     let shares = serves_shares && !machine.shares.is_empty();
     // The memory is a file too if a server of a share or a disk maps it.
     let memory_bytes = u64::from(machine.memory_mib) << 20;
+    // Cache files have the lengths of their layers.
+    let extent_bytes = launch_spec.image_extents.iter();
+    let extent_bytes = extent_bytes.map(|extent| extent.size_bytes).max();
     let longest = machine.longest_writable_bytes().max(served_bytes);
+    let longest = longest.max(extent_bytes.unwrap_or(0));
     let longest = longest.max(FILE_MIN_BYTES);
     let longest = if machine.has_mapped_memory() {
         longest.max(memory_bytes)
@@ -77,7 +81,7 @@ pub(crate) fn limits(launch_spec: &LaunchSpec, serves_shares: bool, served_bytes
         longest
     };
     Limits {
-        open_files: (!shares).then_some(OPEN_FILES + 2 * extents),
+        open_files: (!shares).then_some(OPEN_FILES + 3 * extents),
         file_bytes: (!shares).then_some(longest),
         data_bytes: None,
         any_owner: shares || fs::metadata(&launch_spec.home).is_ok_and(|home| home.uid() != 0),

@@ -1,11 +1,10 @@
 //! The image's disk, which the VMM process serves to its VMM, read-only.
 //!
 //! It consists of metadata and layers, the extents of the launch spec. They are opened with their trees
-//! before the process gives up its rights, so the thread that serves the disk needs no file. Each read is
+//! before the process gives up its rights, so the thread that serves the disk needs no file. Of a packed layer
+//! the packed form, its cache file and its tree are open; the thread fills the cache file. Each read is
 //! verified: the guest gets the bytes that were stored or an I/O error, and never others.
 
-use std::error::Error as _;
-use std::fs::File;
 use std::io;
 use std::iter::successors;
 use std::os::fd::OwnedFd;
@@ -13,10 +12,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use image_store::{DiskExtent, ExtentError};
+use image_store::layout::Layout;
+use image_store::{ArtifactError, ArtifactFile, DiskExtent, Report, unit_locks};
 use msb_runtime::{IMAGE_SERIAL, LaunchSpec};
 use range_disk::{PushError, RangeDisk};
-use verified_file::{ReadError, VerifiedFile};
 use vhost_block::{BlockDevice, Identity};
 
 use crate::disk_server::end_machine;
@@ -31,14 +30,14 @@ const REPAIR: &str = "msb image verify --repair fetches it again";
 pub enum ImageDiskError {
     /// A file of the disk cannot be opened.
     #[error(transparent)]
-    Open(#[from] ExtentError),
+    Open(#[from] ArtifactError),
     /// An extent does not lie in its file.
     #[error("an extent of the image's disk does not lie in its file")]
     Extent(#[from] PushError),
 }
 
 /// The content of the disk.
-pub(crate) type Extents = RangeDisk<VerifiedFile<File, File>>;
+pub(crate) type Extents = RangeDisk<ArtifactFile>;
 
 /// The image's disk, open and not served yet.
 #[derive(Debug)]
@@ -59,24 +58,31 @@ pub(crate) fn open(launch_spec: &LaunchSpec) -> Result<Option<ImageDisk>, ImageD
     if !disks.any(|disk| disk.serial == IMAGE_SERIAL) {
         return Ok(None);
     }
-    let extents = open_extents(&launch_spec.image_extents)?;
+    let layout = Layout::new(&launch_spec.home);
+    let extents = open_extents(&launch_spec.image_extents, &layout)?;
     Ok(Some(ImageDisk { extents }))
 }
 
-fn open_extents(extents: &[DiskExtent]) -> Result<Extents, ImageDiskError> {
+fn open_extents(extents: &[DiskExtent], layout: &Layout) -> Result<Extents, ImageDiskError> {
+    let locks = unit_locks(layout);
     let mut disk = Extents::new();
     for extent in extents {
-        let file = extent.open()?.with_log(log_failure);
+        let file = extent.open(locks.as_ref())?.with_log(log_report);
         disk.push(file, extent.offset_bytes, extent.length_bytes)?;
     }
     Ok(disk)
 }
 
-/// Logs a block that could not be verified. The guest gets an I/O error for it.
-fn log_failure(failure: &ReadError) {
-    let causes = successors(failure.source(), |&cause| cause.source());
+/// Logs an event of an extent. For a block that could not be verified, the guest gets an I/O error.
+fn log_report(report: Report<'_>) {
+    let causes = successors(report.event.source(), |&cause| cause.source());
     let causes: String = causes.map(|cause| format!(": {cause}")).collect();
-    log_line(&format!("{failure}{causes}; {REPAIR}"));
+    let remedy = if report.is_failed_read {
+        format!("; {REPAIR}")
+    } else {
+        String::new()
+    };
+    log_line(&format!("{}{causes}{remedy}", report.event));
 }
 
 impl ImageDisk {

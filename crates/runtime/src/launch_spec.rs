@@ -205,7 +205,6 @@ mod tests {
             file: "a.erofs".into(),
             size_bytes: 8192,
             blake3: Checksum::compute(b"content"),
-            tree: "a.tree".into(),
             offset_bytes: 4096,
             length_bytes: 4096,
         };

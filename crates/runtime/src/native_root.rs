@@ -171,8 +171,10 @@ fn layers(home: &Home, files: &SandboxPaths, image: &StoredImage) -> Vec<BlockFi
 fn from_generations(home: &Home, files: &SandboxPaths, path: &Path) -> PathBuf {
     let up = Path::new("../..");
     let within = path.strip_prefix(home.root()).ok();
+    // The file itself may be packed.
     let near = within.filter(|within| {
-        fs::exists(files.directory.join(up).join(within)).is_ok_and(|there| there)
+        let directory = files.directory.join(up).join(within.parent().unwrap_or(up));
+        fs::exists(directory).is_ok_and(|there| there)
     });
     match near {
         Some(within) => Path::new("..").join(up).join(within),

@@ -8,7 +8,7 @@ use diagnosis::{Diagnose, Diagnosis};
 use fs_err as fs;
 use fstree::ReadAt;
 use generations::{FileStorage, Snapshot};
-use image_store::{ImageLease, Store, StoredImage};
+use image_store::{ArtifactFile, ImageLease, Store, StoredImage};
 use msb_runtime::{Home, NoOverlay, ReadLock, Sandbox, UpperPool, staged_targets};
 use msb_sandbox_snapshots::{OpenState, StagedLayer};
 use rootfs_view::View;
@@ -269,20 +269,18 @@ fn identity(file: &File) -> io::Result<(u64, u64)> {
 
 /// Opens an image's metadata and its layers.
 fn open_image(image: &StoredImage) -> io::Result<(DiskReader, Vec<DiskReader>)> {
-    let layers = image.layers.iter().map(|layer| open(layer));
-    Ok((open(&image.fsmeta)?, layers.collect::<io::Result<_>>()?))
-}
-
-fn open(path: &Path) -> io::Result<DiskReader> {
-    let file = fs::File::open(path)?.into_parts().0;
-    Ok(DiskReader::File(Arc::new(file)))
+    let (fsmeta, layers) = image.open()?;
+    let reader = |file| DiskReader::Artifact(Arc::new(file));
+    Ok((reader(fsmeta), layers.into_iter().map(reader).collect()))
 }
 
 /// A disk that is read.
 #[derive(Debug, Clone)]
 pub(crate) enum DiskReader {
-    /// The file is the disk, or a file of the image.
+    /// The file is the disk.
     File(Arc<File>),
+    /// A file of the image, whatever form it has.
+    Artifact(Arc<ArtifactFile>),
     /// The disk is a list of generations.
     Generations(Arc<Snapshot<FileStorage>>),
 }
@@ -291,6 +289,7 @@ impl ReadAt for DiskReader {
     fn read_exact_at(&self, buf: &mut [u8], offset_bytes: u64) -> io::Result<()> {
         match self {
             Self::File(file) => ReadAt::read_exact_at(&**file, buf, offset_bytes),
+            Self::Artifact(file) => file.read_exact_at(buf, offset_bytes),
             Self::Generations(disk) => disk.read_exact_at(buf, offset_bytes),
         }
     }
@@ -298,6 +297,7 @@ impl ReadAt for DiskReader {
     fn size_bytes(&self) -> io::Result<u64> {
         match self {
             Self::File(file) => file.size_bytes(),
+            Self::Artifact(file) => file.size_bytes(),
             Self::Generations(disk) => ReadAt::size_bytes(&**disk),
         }
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use msb_client::Shared;
 
 use crate::{
-    Error, Finding, Fix, Images, Jail, Maintenance, Notice, Operation, Sandboxes, Settings, Size,
-    Usage, Version, VmmChoice, Volumes, doctor, usage,
+    Error, Finding, Fix, Images, Jail, Maintenance, Notice, Operation, PackAfter, Sandboxes,
+    Settings, Size, Usage, Version, VmmChoice, Volumes, doctor, usage,
 };
 
 /// A client of msb: the way to its images, sandboxes and volumes.
@@ -225,9 +225,21 @@ impl MsbBuilder {
         self
     }
 
-    /// Sets the time of the work on snapshots in the background.
+    /// Sets the time of the work on snapshots and on the store of images in the background.
     pub fn maintenance(mut self, maintenance: Maintenance) -> Self {
         self.settings.maintenance = Some(maintenance);
+        self
+    }
+
+    /// Sets the time since the last use of an image after which its layers are packed.
+    pub fn pack_after(mut self, pack: PackAfter) -> Self {
+        self.settings.pack = Some(pack);
+        self
+    }
+
+    /// Sets the limit of the space that the cache files of packed layers take.
+    pub fn pack_cache(mut self, limit: Size) -> Self {
+        self.settings.pack_cache = Some(limit);
         self
     }
 

@@ -55,15 +55,15 @@ mod volumes;
 pub use bytes::Bytes;
 pub use msb_client::{
     EndReason, Environment, Error, ErrorKind, Exit, Face, Force, IntoSize, Jail, Maintenance,
-    Notice, Operation, Removal, Settings, Signal, Stopped, TerminalSize, Text, Ulimit, Version,
-    VmmChoice,
+    Notice, Operation, PackAfter, Removal, Settings, Signal, Stopped, TerminalSize, Text, Ulimit,
+    Version, VmmChoice,
 };
 pub use msb_images::{
     DamagedFile, HistoryStep, Image, ImageInfo, Images, LayerCompression, LayerRoute, LayerSize,
-    LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PruneOptions, Pruned, PrunedImage,
-    Pull, PullEvent, PullOptions, PullPolicy, PullRequest, Push, PushEvent, PushOptions,
-    PushRequest, Pushed, PushedLayer, RemovedImage, SaveFormat, SaveOptions, SaveRequest,
-    SourceOptions, Verified, VerifyRequest,
+    LoadOptions, LoadRequest, LoggedIn, LoggedOut, LoginOptions, PackProgress, PackRequest,
+    PackedImage, PruneOptions, Pruned, PrunedImage, Pull, PullEvent, PullOptions, PullPolicy,
+    PullRequest, Push, PushEvent, PushOptions, PushRequest, Pushed, PushedLayer, RemovedImage,
+    SaveFormat, SaveOptions, SaveRequest, SourceOptions, Verified, VerifyRequest,
 };
 pub use msb_sandbox_handle::{
     Copied, CopyOptions, Event, ExecOptions, ExecRequest, FileInfo, FileStream, FileType,

@@ -36,6 +36,12 @@ pub struct Usage {
     /// The space that pruning images, removing stopped sandboxes and pruning volumes would free, in
     /// bytes.
     pub reclaimable_bytes: u64,
+    /// The part of the images' space that packed layers take, without their cache files, in bytes.
+    #[serde(default)]
+    pub packed_bytes: u64,
+    /// The part of the images' space that the cache files of packed layers take, in bytes.
+    #[serde(default)]
+    pub cache_bytes: u64,
     /// Every image by itself.
     pub each_image: Vec<ImageUsage>,
 }
@@ -121,6 +127,8 @@ pub(crate) fn measure(shared: &Shared) -> Result<Usage, Error> {
         machine,
         total_bytes: groups.iter().map(|group| group.size_bytes).sum(),
         reclaimable_bytes: groups.iter().map(|group| group.reclaimable_bytes).sum(),
+        packed_bytes: store.packed_bytes,
+        cache_bytes: store.cache_bytes,
         each_image: store.images.into_iter().map(of_image).collect(),
     })
 }

@@ -3,6 +3,7 @@
 //!
 //! Everything that a registry or a guest has written is escaped here before a terminal gets it.
 
+pub mod byte_bar;
 pub mod confirm;
 pub mod failure;
 pub mod foreign_output;
@@ -19,6 +20,7 @@ pub mod progress;
 pub mod push_bars;
 pub mod questions;
 pub mod reminder;
+pub mod sandbox_filter;
 pub mod secrets;
 pub mod signals;
 pub mod stdout_stream;
@@ -27,3 +29,4 @@ pub mod table;
 pub mod template;
 pub mod terminal;
 pub mod text_or_base64;
+pub mod until_filter;

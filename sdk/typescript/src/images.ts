@@ -130,6 +130,7 @@ export class Image implements ImageInfo {
   readonly platform: string;
   readonly layerCount: number;
   readonly sizeBytes: number;
+  readonly diskBytes: number;
   readonly created: string | null;
   readonly #inspect: (options: CallOptions) => Promise<Record<string, unknown>>;
 
@@ -140,6 +141,7 @@ export class Image implements ImageInfo {
     this.platform = info.platform;
     this.layerCount = info.layerCount;
     this.sizeBytes = info.sizeBytes;
+    this.diskBytes = info.diskBytes;
     this.created = info.created;
     this.#inspect = inspect;
   }

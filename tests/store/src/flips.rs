@@ -60,6 +60,42 @@ pub(crate) fn flip_bytes(env: &TestEnv, count: u32) -> Result<String> {
     Ok(figures)
 }
 
+/// Flips one bit at a time of packed layers. Each flip is found by the name of the file, and a repair and another packing
+/// restore the same bytes.
+pub(crate) fn flip_packed(env: &TestEnv, count: u32) -> Result<String> {
+    let registry = CountingRegistry::serve(&Content::overlapping())?;
+    let msb = env.msb_at("flipped-packed")?;
+    succeed(&mut pull(&msb, &registry.name("overlap-0")))?;
+    let pack = || succeed(&mut msb.command(&["image", "pack", "-q", "--all"]));
+    pack()?;
+    let whole = list(&msb)?;
+    let mut packed = whole.clone();
+    packed.retain(|path, _| path.extension() == Some(OsStr::new("packed")));
+    ensure!(!packed.is_empty(), "no layer is packed");
+    let mut random = Random::new();
+    eprintln!("flipped bytes of packed layers: seed {}", random.seed);
+    for round in 0..count {
+        let (path, at) = flip(&msb, &packed, round, &mut random)?;
+        let told = || format!("flip {round}: byte {at} of {}", path.display());
+        let damages = verify(&msb).with_context(told)?;
+        let is_it = |row: &serde_json::Value| row["path"].as_str() == path.to_str();
+        ensure!(damages.iter().any(is_it), "{}: {damages:?}", told());
+        succeed(&mut msb.command(&["image", "verify", "--repair", "-q"])).with_context(told)?;
+        pack().with_context(told)?;
+        let now = list(&msb)?;
+        ensure!(
+            now == whole,
+            "{}: {}",
+            told(),
+            listing::difference(&whole, &now)
+        );
+    }
+    Ok(format!(
+        "{count} flips over {} packed layers: found, and mended byte for byte",
+        packed.len()
+    ))
+}
+
 /// Flips a random bit of a random byte; the files are taken in turn.
 fn flip(msb: &Msb, whole: &Listing, round: u32, random: &mut Random) -> Result<(PathBuf, usize)> {
     let paths: Vec<&PathBuf> = whole.keys().collect();

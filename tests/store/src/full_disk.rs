@@ -1,14 +1,17 @@
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::content::Content;
+use super::random::Random;
 use super::registry::CountingRegistry;
 use super::stage::{BEFORE, Stage, expect_refusal, layout};
 use super::{expect_whole, told, verify};
 use test_support::{TestEnv, succeed};
+use testkit::images::{Packing, TestImage, TestLayer, write_directory};
 
 /// The messages of a full disk and of a limit on the length of files.
 pub(super) const FULL: &str = "No space left on device";
@@ -91,6 +94,61 @@ fn limited_files(env: &TestEnv, steps: u32) -> Result<u32> {
     }
     Ok(refused)
 }
+
+/// Reads a file of a packed layer with `steps` different amounts of free space for the layer's cache file. The host reads a
+/// native root as its machine does.
+pub(crate) fn fill_caches(env: &TestEnv, steps: u32) -> Result<String> {
+    let disk = Disk::mount(env.msb_at("full-cache")?.home)?;
+    let msb = env.msb_in(disk.directory.clone());
+    let noise = Random::new().bytes(usize::try_from(CACHED_BYTES)?);
+    let layer = TestLayer::new(&[("noise", &noise)], Packing::Plain);
+    let layout = env.work.join("noise");
+    write_directory(&TestImage::new(vec![layer]).layout(Some("latest")), &layout);
+    msb.load(&layout, NOISE)?;
+    let create = [
+        "create",
+        "--native-root",
+        "--upper-size",
+        "64M",
+        "--name",
+        "reader",
+        NOISE,
+    ];
+    succeed(&mut msb.command(&create))?;
+    succeed(&mut msb.command(&["image", "pack", NOISE]))?;
+    let cache = msb.inspect(NOISE)?.layers[0].with_extension("cache");
+    let read = || -> Result<Vec<u8>> {
+        let output = succeed(&mut msb.command(&["fs", "cat", "reader", "/noise"]))?;
+        Ok(output.stdout)
+    };
+    for step in 0..steps {
+        disk.resize("1g")?;
+        if cache.exists() {
+            fs::remove_file(&cache)?;
+        }
+        let free_kib = CACHED_BYTES / 1024 * u64::from(step) / u64::from(steps);
+        disk.leave_kib(free_kib)?;
+        let context = || format!("with {free_kib} KiB free");
+        ensure!(
+            read().with_context(context)? == noise,
+            "other bytes, {}",
+            context()
+        );
+    }
+    let filled = |cache: &PathBuf| fs::metadata(cache).map_or(0, |file| file.blocks() * 512);
+    ensure!(filled(&cache) < CACHED_BYTES, "the disk was never short");
+    disk.resize("1g")?;
+    ensure!(read()? == noise, "other bytes, with space again");
+    ensure!(filled(&cache) >= CACHED_BYTES, "room was not used");
+    expect_whole(&msb)?;
+    Ok(format!(
+        "{steps} reads without room for what they keep: right bytes"
+    ))
+}
+
+/// The image with a file that does not compress, and the length of the file in bytes.
+const NOISE: &str = "noise:1";
+const CACHED_BYTES: u64 = 1 << 20;
 
 /// A filesystem in memory that is mounted until this value is dropped.
 pub(super) struct Disk {

@@ -84,6 +84,11 @@ const TESTS: &[Test] = &[
         25,
     ),
     test(
+        "flips::a_flipped_byte_of_a_packed_layer_is_found_and_mended",
+        flips::flip_packed,
+        20,
+    ),
+    test(
         "flips::a_flipped_byte_of_a_sandboxs_record_loses_nothing",
         sandbox_flips::flip_records,
         10,
@@ -92,6 +97,11 @@ const TESTS: &[Test] = &[
         "full_disks::every_stage_says_so_and_loses_nothing",
         full_disk::fill_disks,
         2,
+    ),
+    test(
+        "full_disks::a_packed_layer_is_read_without_room_for_its_cache_file",
+        full_disk::fill_caches,
+        4,
     ),
     test(
         "faults::errors_of_the_disk_are_told_and_lose_nothing",

@@ -37,6 +37,8 @@ impl Msb {
             .env("MSB_HOME", &self.home)
             .env("MSB_KERNEL", &self.kernel)
             .env("MSB_MAINTENANCE", "off")
+            // Tests that begin it read the plain forms of layers.
+            .env("MSB_PACK", "never")
             .args(arguments);
         command
     }

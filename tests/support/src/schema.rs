@@ -28,6 +28,7 @@ const SCHEMAS: &[(&str, &str)] = &[
     schema!("fs"),
     schema!("history"),
     schema!("image-inspect"),
+    schema!("image-pack"),
     schema!("image-verify"),
     schema!("images"),
     schema!("inspect"),

@@ -20,7 +20,7 @@ impl Row {
 }
 
 /// The rows, the highest first.
-pub(super) const MAP: [Row; 31] = [
+pub(super) const MAP: [Row; 32] = [
     row("tests", "boot oracle store fleet guides fuzz-targets"),
     row(
         "recipes",
@@ -53,6 +53,7 @@ pub(super) const MAP: [Row; 31] = [
          msb-containerd-shim msb-vmm-krun msb-vmm-qemu",
     ),
     row("vmm", "msb-vmm generations imago"),
+    row("forms", "artifact-file"),
     pure_row("archives", "snapshot-file"),
     pure_row("names", "oci-image oci-spec-plan"),
     pure_row("disks", "disk-image artifact-cache range-disk"),
@@ -89,12 +90,13 @@ pub(super) const CLOSURES: [(&str, &str); 2] = [
     // The libraries of clients, which boot images and reach no registry.
     (
         "msb-sandbox-files",
-        "block-tree boot-disk diagnosis disk-image durable-files erofs-writer ext4-writer \
-         filesystem-tree generations guest-kernel image-store msb-agent-protocol msb-guest-trust \
-         msb-host-changes msb-jail msb-machine-records msb-network msb-patches msb-runtime \
-         msb-sandbox-model msb-sandbox-snapshots msb-secrets msb-tls-edge msb-vmm oci-image \
-         oci-layers path-rules questions rootfs-view sealed-records served-disk snapshot-file \
-         staged-image tar-stream terminal-text tree-archive tree-diff verified-file vmdk",
+        "artifact-cache artifact-file block-tree boot-disk diagnosis disk-image durable-files \
+         erofs-writer ext4-writer filesystem-tree generations guest-kernel image-store \
+         msb-agent-protocol msb-guest-trust msb-host-changes msb-jail msb-machine-records \
+         msb-network msb-patches msb-runtime msb-sandbox-model msb-sandbox-snapshots \
+         msb-secrets msb-tls-edge msb-vmm oci-image oci-layers packed-file path-rules \
+         questions rootfs-view sealed-records served-disk snapshot-file staged-image \
+         tar-stream terminal-text tree-archive tree-diff verified-file vmdk",
     ),
 ];
 

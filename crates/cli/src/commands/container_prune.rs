@@ -1,8 +1,8 @@
 use super::Context;
-use super::ps::{Filter, filter};
 use msb_terminal::confirm::confirmed;
 use msb_terminal::failure::{Failure, Failures, Outcome};
 use msb_terminal::output;
+use msb_terminal::sandbox_filter::{Filter, filter};
 
 // Arguments of `msb container prune`.
 #[derive(Debug, clap::Args)]

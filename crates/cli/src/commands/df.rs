@@ -59,7 +59,11 @@ fn print(report: &Usage, verbose: bool) -> io::Result<()> {
     if !verbose {
         return Ok(());
     }
-    output::print("\n")?;
+    output::print(&format!(
+        "\nPacked layers take {}, and their cache files {}.\n\n",
+        output::human_size(report.packed_bytes),
+        output::human_size(report.cache_bytes),
+    ))?;
     let now_s = durable_files::now_s();
     let rows: Vec<_> = report
         .each_image

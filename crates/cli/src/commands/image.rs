@@ -34,6 +34,12 @@ enum Command {
     Verify(super::verify::Arguments),
     /// Remove images that no sandbox uses, and leftovers of killed processes
     Prune(super::prune::Arguments),
+    /// Compress the layers of images on the disk; sandboxes run on them as before
+    #[command(after_help = "Examples:\n  msb image pack debian:12\n  msb image pack --all")]
+    Pack(super::pack::Arguments),
+    /// Make the layers of images again as other programs read them
+    #[command(after_help = "Examples:\n  msb image unpack debian:12")]
+    Unpack(super::pack::Arguments),
     /// Print the structures of an image's merged metadata, with their byte ranges
     Dump(DumpArguments),
     /// Download images from a registry
@@ -102,6 +108,8 @@ pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
         Command::Rm(arguments) => remove(context, arguments).await,
         Command::Verify(arguments) => super::verify::run(context, arguments).await,
         Command::Prune(arguments) => super::prune::run(context, arguments).await,
+        Command::Pack(arguments) => super::pack::pack(context, arguments).await,
+        Command::Unpack(arguments) => super::pack::unpack(context, arguments).await,
         Command::Dump(arguments) => dump(context, arguments).await,
         Command::Pull(arguments) => super::pull::run(context, arguments).await,
         Command::Push(arguments) => super::push::run(context, arguments).await,

@@ -143,11 +143,14 @@ fn print_table(arguments: &Arguments, rows: &[ImageInfo]) -> std::io::Result<()>
                 row.layer_count.to_string(),
                 created(row).map_or_else(|| "-".to_owned(), age),
                 output::human_size(row.size_bytes),
+                output::human_size(row.disk_bytes),
             ]
         })
         .collect();
     table::print(
-        ["IMAGE", "DIGEST", "PLATFORM", "LAYERS", "CREATED", "SIZE"],
+        [
+            "IMAGE", "DIGEST", "PLATFORM", "LAYERS", "CREATED", "SIZE", "ON DISK",
+        ],
         &cells,
     )
 }

@@ -12,14 +12,19 @@ const DELAY: Duration = Duration::from_secs(1);
 // Arguments of `msb __maintain`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Id of the sandbox
-    sandbox: String,
+    /// Id of the sandbox; without one, the store of images is maintained
+    sandbox: Option<String>,
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
     // The work is not urgent, and goes on all the same.
     let _ = rustix::process::nice(NICE);
-    let sandbox = context.handle(&arguments.sandbox).await?;
-    sandbox.snapshots().maintain(DELAY).await?;
+    match &arguments.sandbox {
+        Some(sandbox) => {
+            let sandbox = context.handle(sandbox).await?;
+            sandbox.snapshots().maintain(DELAY).await?;
+        }
+        None => context.msb.images().maintain().await?,
+    }
     Ok(0)
 }

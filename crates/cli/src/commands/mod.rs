@@ -38,6 +38,7 @@ pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod network;
 pub(crate) mod network_rules;
+mod pack;
 pub(crate) mod patches;
 mod patterns;
 pub(crate) mod pause;

@@ -1,16 +1,13 @@
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
-use msb_sdk::{
-    EndReason, Exit, NamePattern, SandboxCondition, SandboxFilter, SandboxInfo, SandboxState,
-};
+use msb_sdk::{EndReason, Exit, SandboxCondition, SandboxInfo, SandboxState};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Context;
 use msb_terminal::failure::{Failure, Outcome, printable};
-use msb_terminal::option_values::Label;
 use msb_terminal::output;
+use msb_terminal::sandbox_filter::{Filter, filter};
 use msb_terminal::table::{Elastic, Table};
 use msb_terminal::template::{ListingFormat, fields};
 
@@ -59,61 +56,6 @@ pub(crate) struct Arguments {
     format: ListingFormat,
 }
 
-/// A condition on the listed sandboxes, as `KEY=VALUE`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Filter(SandboxCondition);
-
-impl FromStr for Filter {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (key, value) = text.split_once('=').unwrap_or((text, ""));
-        Ok(Self(match key {
-            "id" => SandboxCondition::Id(value.to_owned()),
-            "name" => {
-                let pattern: NamePattern = value
-                    .parse()
-                    .map_err(|error: msb_sdk::Error| error.to_string())?;
-                SandboxCondition::NameMatches(pattern)
-            }
-            "label" => {
-                let label: Label = value.parse()?;
-                SandboxCondition::Label(label.key, label.value)
-            }
-            "image" | "ancestor" => SandboxCondition::Image(value.to_owned()),
-            "exited" => SandboxCondition::ExitCode(value.parse().map_err(|_| {
-                format!("'{value}' is not an exit code: write a number from 0 to 255")
-            })?),
-            "status" => SandboxCondition::State(match value {
-                "created" => Some(SandboxState::Created),
-                "running" => Some(SandboxState::Running),
-                "paused" => Some(SandboxState::Paused),
-                "stopped" | "exited" => Some(SandboxState::Stopped),
-                "unreadable" => Some(SandboxState::Unreadable),
-                // States of docker's that a sandbox is never in.
-                "restarting" | "removing" | "dead" => None,
-                _ => {
-                    return Err(format!(
-                        "'{value}' is not a status: write created, running, paused, stopped or \
-                         unreadable"
-                    ));
-                }
-            }),
-            _ => {
-                return Err(format!(
-                    "'{key}' is not a filter: write id, name, status, exited, label or image"
-                ));
-            }
-        }))
-    }
-}
-
-/// Returns the SDK's filter of these conditions.
-pub(super) fn filter(filters: &[Filter]) -> SandboxFilter {
-    let conditions = filters.iter().map(|filter| filter.0.clone());
-    conditions.fold(SandboxFilter::all(), SandboxFilter::condition)
-}
-
 #[derive(Serialize)]
 struct Row {
     id: String,
@@ -147,13 +89,7 @@ struct Row {
 }
 
 pub(crate) async fn run(context: &Context, arguments: &Arguments) -> Outcome {
-    let is_of_state = |Filter(filter): &Filter| {
-        matches!(
-            filter,
-            SandboxCondition::State(_) | SandboxCondition::ExitCode(_)
-        )
-    };
-    let wants_stopped = arguments.filter.iter().any(is_of_state);
+    let wants_stopped = arguments.filter.iter().any(Filter::is_of_state);
     list(context, arguments, arguments.all || wants_stopped).await
 }
 

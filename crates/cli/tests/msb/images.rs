@@ -50,3 +50,30 @@ fn inspect_finds_images_and_volumes() {
     msb.run(&["image", "inspect", "app:dev", "nosuch"])
         .refused();
 }
+
+#[test]
+fn a_packed_image_is_used_as_a_plain_one_and_made_plain_again() {
+    let msb = Msb::with_image(&["app:dev"]);
+    let forms = || {
+        let words = ["image", "inspect", "-f", "{{.layer_forms}}", "app:dev"];
+        msb.run(&words).printed()
+    };
+    let plain = forms();
+    assert!(plain.contains("plain"), "{plain}");
+    msb.run(&["create", "--name", "work", "app:dev"]).printed();
+    let changes = msb.run(&["diff", "work"]).printed();
+    let table = msb.run(&["image", "pack", "--all"]).printed();
+    assert!(table.contains("app:dev"), "{table}");
+    let packed = forms();
+    assert!(
+        packed.contains("packed") && !packed.contains("plain"),
+        "{packed}"
+    );
+    assert_eq!(msb.run(&["diff", "work"]).printed(), changes);
+    msb.run(&["create", "--name", "other", "app:dev"]).printed();
+    msb.run(&["image", "verify"]).printed();
+    let usage = msb.run(&["df", "--verbose"]).printed();
+    assert!(usage.contains("Packed layers take"), "{usage}");
+    msb.run(&["image", "unpack", "app:dev"]).printed();
+    assert_eq!(forms(), plain);
+}

@@ -28,6 +28,7 @@ converted! {
         image_export::SaveError,
         image_store::DocumentsError,
         image_store::OpenError,
+        image_store::PackError,
         image_store::FindError,
         image_store::PruneError,
         image_store::RemoveError,

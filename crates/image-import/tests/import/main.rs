@@ -9,6 +9,7 @@ mod lifecycle;
 mod limits;
 mod oracle;
 mod outlines;
+mod packing;
 mod processes;
 mod pruning;
 mod pulls;

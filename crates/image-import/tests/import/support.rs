@@ -71,13 +71,14 @@ impl TestStore {
         self.home.path().join("store/v2")
     }
 
-    /// Returns every file of the store by its path, except the two locks that stay, and stamps,
+    /// Returns every file of the store by its path, except the locks that stay, and stamps,
     /// which are empty.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut files = BTreeMap::new();
         collect(&self.root(), &self.root(), &mut files);
         files.remove("locks/store");
         files.remove("locks/sweep");
+        files.remove("locks/maintenance");
         files.retain(|path, _| !path.starts_with("stamps/"));
         files
     }

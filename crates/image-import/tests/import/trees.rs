@@ -120,7 +120,7 @@ async fn a_start_reads_no_content_but_that_of_an_image_without_a_tree() {
         .extents()
         .into_iter()
         .find(|extent| extent.file == *layer);
-    let file = extent.expect("an extent").open().expect("opened");
+    let file = extent.expect("an extent").open(None).expect("opened");
     let mut block = [0; 4096];
     file.read_exact_at(&mut block, 0).expect("as it was");
     file.read_exact_at(&mut block, 4096).expect_err("changed");

@@ -20,6 +20,7 @@ pub use write::{OutlineWriter, Written};
 
 use super::documents::again_hint;
 use super::find::REPAIR_HINT;
+use super::form;
 use super::layout::{self, Layout};
 use super::record::{self, LayerFile, LayerRecord, OutlineRecord};
 use super::{Checksum, Store};
@@ -49,6 +50,14 @@ impl Diagnose for LayerTarError {
         match self {
             Self::Absent { .. } => Diagnosis::new(ErrorKind::Unsupported).hint(again_hint(None)),
             Self::Damaged { .. } => Diagnosis::default().hint(REPAIR_HINT),
+            Self::Io(source)
+                if matches!(
+                    source.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidData
+                ) =>
+            {
+                Diagnosis::default().hint(REPAIR_HINT)
+            }
             Self::Io(source) => source.diagnosis(),
         }
     }
@@ -76,7 +85,8 @@ impl OutlineRecord {
         if !fs_err::exists(&path)? {
             return Ok(None);
         }
-        let mut tar = LayerTar::open(layout, layer, None)?;
+        let image = form::open(layout, &layer.erofs)?;
+        let mut tar = LayerTar::open(layout, layer, image, None)?;
         match io::copy(&mut tar, &mut io::sink()) {
             Ok(tar_bytes) => {
                 let (blake3, size_bytes) = Checksum::compute_file(&path)?;
@@ -102,7 +112,8 @@ impl Store {
     /// If an older msb stored the layer, which kept no outline, or if the outline is damaged.
     pub fn layer_tar(&self, layer: &LayerRecord) -> Result<LayerTar, LayerTarError> {
         let outline = self.outline(layer)?;
-        let opened = LayerTar::open(&self.layout, layer, Some(outline.tar_bytes));
+        let image = form::open(&self.layout, &layer.erofs)?;
+        let opened = LayerTar::open(&self.layout, layer, image, Some(outline.tar_bytes));
         opened.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::InvalidData => LayerTarError::Damaged {
                 layer: layer.diff_id,

@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
+use artifact_file::ArtifactFile;
 use erofs_writer::ReadAt as _;
 use oci_image::{Digest, Hasher};
 
@@ -14,7 +15,7 @@ use crate::record::LayerRecord;
 /// Reading fails with `InvalidData`, at the latest where the tar would end, unless its SHA-256 is
 /// the layer's diff ID.
 pub struct LayerTar {
-    image: File,
+    image: ArtifactFile,
     outline: zstd::stream::read::Decoder<'static, BufReader<File>>,
     current: Part,
     /// Offset in the image at which the next copy begins at distance 0, in bytes.
@@ -45,19 +46,17 @@ impl std::fmt::Debug for LayerTar {
 }
 
 impl LayerTar {
-    /// Opens the tar of a layer that has an outline.
+    /// Opens the tar of a layer that has an outline and this image.
     pub(super) fn open(
         layout: &Layout,
         layer: &LayerRecord,
+        image: ArtifactFile,
         tar_bytes: Option<u64>,
     ) -> io::Result<Self> {
-        let open = |file: &str| {
-            let opened = fs_err::File::open(layout.artifact(file));
-            opened.map(|file| file.into_parts().0)
-        };
-        let outline = open(&layout::outline_file(&layer.diff_id))?;
+        let outline = layout.artifact(&layout::outline_file(&layer.diff_id));
+        let outline = fs_err::File::open(outline)?.into_parts().0;
         Ok(Self {
-            image: open(&layer.erofs.file)?,
+            image,
             outline: zstd::stream::read::Decoder::new(outline)?,
             current: Part::Literal { left_bytes: 0 },
             expected_bytes: 0,

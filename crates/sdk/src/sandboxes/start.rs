@@ -143,6 +143,7 @@ impl Start<'_> {
                 running
             }
         };
+        self.shared.maintain_images().await;
         Ok(Booted { running, warnings })
     }
 

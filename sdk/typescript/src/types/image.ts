@@ -293,8 +293,10 @@ export interface ImageInfo {
   readonly platform: string;
   /** Number of layers. */
   readonly layerCount: number;
-  /** Length of its artifacts in bytes. */
+  /** Length of its artifacts in their plain forms, in bytes. */
   readonly sizeBytes: number;
+  /** Space of its artifacts in the forms that they have, cache files included, in bytes. */
+  readonly diskBytes: number;
   /** The time of creation, usually as RFC 3339. */
   readonly created: string | null;
 }

@@ -33,6 +33,7 @@ pub(crate) mod network;
 mod network_log;
 mod network_rules;
 mod owners;
+mod packed_image;
 mod patches;
 mod pause;
 mod ports;
@@ -176,6 +177,10 @@ const OF_MACHINE: &[Check] = &[
     (
         "a byte of the image that changes is an error of its reads, and is never seen",
         image_damage::never_seen,
+    ),
+    (
+        "a packed image has the same files as the plain one",
+        packed_image::same_files,
     ),
     (
         "a rollback brings back what several programs wrote",

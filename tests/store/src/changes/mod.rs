@@ -1,5 +1,5 @@
 //! `create` with a staged directory or a native root, `apply`, also with a discard, `allow`, `restage`, `discard`,
-//! `commit`, `save`, `push`, snapshots, rollbacks and undos, killed and denied room at every step: each call that changes
+//! `commit`, `save`, `push`, `image pack` and `unpack`, snapshots, rollbacks and undos, killed and denied room at every step: each call that changes
 //! a file of the test, or sends to the registry. What an operation changes is then old or new, the same command
 //! succeeds, and nothing is left over.
 

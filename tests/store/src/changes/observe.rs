@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use fs_err as fs;
 use test_support::listing::list;
 use test_support::oci_layout::digest;
 use test_support::succeed;
 
-use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, MANY, SNAPPED, World};
+use super::world::{CHANGED, COMMANDED, COMMITTED, FORK, IMAGE, MANY, PACKED, SNAPPED, World};
 
 /// Returns the files of the project that are old or new, each with the digest of its content.
 pub(super) fn project_files(world: &World) -> Result<Vec<String>> {
@@ -55,6 +55,26 @@ pub(super) fn committed_image(world: &World) -> Result<Vec<String>> {
             COMMITTED,
         ],
     )
+}
+
+/// Returns the form of each layer of the image that is plain at first.
+pub(super) fn packed_layers(world: &World) -> Result<Vec<String>> {
+    layer_forms(world, IMAGE)
+}
+
+/// Returns the form of each layer of the image that is packed at first.
+pub(super) fn unpacked_layers(world: &World) -> Result<Vec<String>> {
+    layer_forms(world, PACKED)
+}
+
+fn layer_forms(world: &World, image: &str) -> Result<Vec<String>> {
+    let output = succeed(&mut world.command(&["image", "inspect", image]))?;
+    let image: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let forms = image["layer_forms"].as_array().context("no forms")?;
+    let lines = forms.iter().enumerate();
+    Ok(lines
+        .map(|(index, form)| format!("{index} {form}"))
+        .collect())
 }
 
 /// Returns the names of all snapshots.

@@ -6,8 +6,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use super::super::system_calls::trace_calls;
 use super::super::told;
 use super::observe::{
-    changes, changes_since_snapshots, commanded, committed_image, forks, merged, project_files,
-    pushed_image, saved_archive, saved_layout, snapped, snapshots,
+    changes, changes_since_snapshots, commanded, committed_image, forks, merged, packed_layers,
+    project_files, pushed_image, saved_archive, saved_layout, snapped, snapshots, unpacked_layers,
 };
 use super::staged::{
     brought_home, files_of_both, repository_files, staged_changes, staged_changes_since_snapshot,
@@ -15,8 +15,8 @@ use super::staged::{
 };
 use super::step::{NAMES, Step, steps};
 use super::world::{
-    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, SNAPPED, STAGED, STAGED_SNAPPED,
-    World,
+    BEFORE, CHANGED, COMMANDED, COMMITTED, EXPORTED, FORK, IMAGE, PACKED, SNAPPED, STAGED,
+    STAGED_SNAPPED, World,
 };
 
 /// A command of msb, and what it changes.
@@ -157,6 +157,17 @@ pub(super) fn all(world: &World) -> Vec<Operation> {
             &["commit", CHANGED, COMMITTED],
             committed_image,
             600,
+        ),
+        // Each layer is in one form at any time.
+        Operation {
+            by_line: true,
+            ..operation("image pack", &["image", "pack", IMAGE], packed_layers, 40)
+        },
+        operation(
+            "image unpack",
+            &["image", "unpack", PACKED],
+            unpacked_layers,
+            90,
         ),
         operation("save", &["save", "-o", &archive, IMAGE], saved_archive, 100),
         Operation {

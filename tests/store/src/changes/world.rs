@@ -14,6 +14,8 @@ use super::step::{UNFINISHED, is_of_generation};
 
 /// The image that the sandboxes are made of.
 pub(super) const IMAGE: &str = "app:1";
+/// The image whose layer is packed.
+pub(super) const PACKED: &str = "packed:1";
 /// The name that a commit gives its image. Before, it is another name of [`IMAGE`].
 pub(super) const COMMITTED: &str = "app:2";
 /// The sandbox with changes, and the one that has the project as it was before.
@@ -221,13 +223,10 @@ impl World {
             ),
             TestLayer::new(&[("usr/tool", &[7; 70_000])], Packing::Gzip),
         ];
-        let layout = self.root.join("layout");
-        write_directory(
-            &TestImage::new(layers.to_vec()).layout(Some("latest")),
-            &layout,
-        );
-        self.msb().load(&layout, IMAGE)?;
-        fs::remove_dir_all(layout)?;
+        self.load(IMAGE, &layers)?;
+        let layer = TestLayer::new(&[("packed", &[9; 70_000])], Packing::Gzip);
+        self.load(PACKED, &[layer])?;
+        succeed(&mut self.command(&["image", "pack", PACKED]))?;
         succeed(&mut self.command(&["tag", IMAGE, COMMITTED]))?;
         self.make_project("old", &[("same", "1"), ("edited", "2"), ("removed", "3")])?;
         let mut files = vec![("same", "1"), ("edited", "two"), ("sub/added", "4")];
@@ -285,6 +284,16 @@ impl World {
         self.change(COMMANDED, b'7')?;
         journal.end(number, 0)?;
         Ok(())
+    }
+
+    fn load(&self, name: &str, layers: &[TestLayer]) -> Result<()> {
+        let layout = self.root.join("layout");
+        write_directory(
+            &TestImage::new(layers.to_vec()).layout(Some("latest")),
+            &layout,
+        );
+        self.msb().load(&layout, name)?;
+        Ok(fs::remove_dir_all(layout)?)
     }
 
     pub(super) fn make_project(&self, name: &str, files: &[(&str, &str)]) -> Result<()> {

@@ -4,10 +4,10 @@ use msb_sdk::{SandboxFilter, SandboxState, SnapshotInfo};
 
 use super::{full_name, split_named};
 use crate::commands::Context;
-use crate::commands::prune::parse_filter;
 use msb_terminal::confirm::confirmed;
 use msb_terminal::failure::{Failure, Failures, Outcome};
 use msb_terminal::output;
+use msb_terminal::until_filter::parse_filter;
 
 /// The number of snapshots that a question names.
 const NAMES_SHOWN: usize = 5;

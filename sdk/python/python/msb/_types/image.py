@@ -20,7 +20,9 @@ class ImageInfo:
     layer_count: int = 0
     """Number of layers."""
     size_bytes: int = 0
-    """Length of its artifacts, in bytes. Other images may share layers."""
+    """Length of its artifacts in their plain forms, in bytes. Other images may share layers."""
+    disk_bytes: int = 0
+    """Space of its artifacts in the forms that they have, cache files included, in bytes."""
     created: str | None = None
     """The time of creation as the image's config states it, usually as RFC 3339."""
 
