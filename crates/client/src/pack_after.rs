@@ -5,11 +5,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The time since the last use of an image after which its layers are packed in the background.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum PackAfter {
     /// Layers are packed by `msb image pack` alone.
+    #[default]
     Never,
     /// Layers are packed this long after the last use.
     Unused(Duration),
@@ -19,13 +20,6 @@ pub enum PackAfter {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidPackAfter {
     text: String,
-}
-
-impl Default for PackAfter {
-    fn default() -> Self {
-        // 1 h: work on an image has pauses, and a start of a packed one decompresses again what it reads.
-        Self::Unused(Duration::from_secs(3600))
-    }
 }
 
 impl PackAfter {

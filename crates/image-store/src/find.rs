@@ -7,7 +7,7 @@ use fs_err as fs;
 use oci_image::{Digest, HEX_DIGITS, Platform, Reference, excerpt};
 
 use super::Store;
-use super::pack::{disk_bytes, distinct};
+use super::form::{disk_bytes, distinct};
 use super::record::{self, ImageRecord, ReferenceFile, StoredImage};
 
 /// Fewest hexadecimal digits that select an image.
@@ -118,13 +118,14 @@ impl Store {
             let Some(record) = record::read_image(&self.layout, &digest)? else {
                 continue;
             };
+            let disk_bytes = self.disk_bytes(&record)?;
             let summary = ImageSummary {
                 reference: None,
                 digest,
                 platform: record.platform,
                 layer_count: record.layers.len(),
                 size_bytes: record.size_bytes,
-                disk_bytes: self.disk_bytes(&record)?,
+                disk_bytes,
                 created: record.created,
             };
             match names.get(&digest) {

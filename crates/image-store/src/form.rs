@@ -1,10 +1,13 @@
+//! The forms of an artifact in the store: plain or packed.
+
+use std::collections::BTreeMap;
 use std::io;
 
 use artifact_file::{ArtifactFile, Opening};
 use fs_err as fs;
 
 use super::layout::{self, Layout};
-use super::record::{ErofsRecord, StoredImage};
+use super::record::{ErofsRecord, ImageRecord, LayerRecord, StoredImage};
 
 /// The form in which the store has a layer, as its files say. Merged metadata is always plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +39,29 @@ impl Form {
             Self::Packed => layout::packed_file(&erofs.file),
         }
     }
+}
+
+/// Returns the layers of an image, each once.
+pub(crate) fn distinct(image: &ImageRecord) -> impl Iterator<Item = &LayerRecord> {
+    let layers = image.layers.iter().map(|layer| (layer.diff_id, layer));
+    layers.collect::<BTreeMap<_, _>>().into_values()
+}
+
+/// Returns the space of all files of a layer's image, in bytes: of a cache file what it has allocated.
+pub(crate) fn disk_bytes(layout: &Layout, erofs: &ErofsRecord) -> io::Result<u64> {
+    let mut bytes = 0;
+    for file in [
+        erofs.file.clone(),
+        layout::packed_file(&erofs.file),
+        layout::cache_file(&erofs.file),
+    ] {
+        bytes += match fs::metadata(layout.artifact(&file)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            metadata if layout::is_cache_file(&file) => durable_files::allocated_bytes(&metadata?),
+            metadata => metadata?.len(),
+        };
+    }
+    Ok(bytes)
 }
 
 /// Opens an artifact of the store, whatever form it has. Its reader compares the content.

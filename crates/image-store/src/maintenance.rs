@@ -11,9 +11,9 @@ use diagnosis::is_full_disk;
 use fs_err as fs;
 use oci_image::Digest;
 
-use super::form::Form;
+use super::form::{Form, distinct};
 use super::lock::{Lock, Mode};
-use super::pack::{PackError, distinct, pack_layer};
+use super::pack::{PackError, pack_layer};
 use super::record::LayerRecord;
 use super::session::Session;
 use super::verifier::whole_image;

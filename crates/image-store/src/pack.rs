@@ -1,6 +1,5 @@
 //! Layers packed and unpacked: each is in one of its forms at any instant, and after a crash in one or in both.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -14,7 +13,7 @@ use oci_image::Digest;
 use super::Store;
 use super::checksum::Checksum;
 use super::find::REPAIR_HINT;
-use super::form::Form;
+use super::form::{Form, disk_bytes, distinct};
 use super::kept::remove_file;
 use super::layout::{self, Layout};
 use super::lock::{Lock, Mode};
@@ -147,29 +146,6 @@ impl Store {
         }
         Ok(packing)
     }
-}
-
-/// Returns the layers of an image, each once.
-pub(crate) fn distinct(image: &ImageRecord) -> impl Iterator<Item = &LayerRecord> {
-    let layers = image.layers.iter().map(|layer| (layer.diff_id, layer));
-    layers.collect::<BTreeMap<_, _>>().into_values()
-}
-
-/// Returns the space of all files of a layer's image, in bytes: of a cache file what it has allocated.
-pub(crate) fn disk_bytes(layout: &Layout, erofs: &ErofsRecord) -> io::Result<u64> {
-    let mut bytes = 0;
-    for file in [
-        erofs.file.clone(),
-        layout::packed_file(&erofs.file),
-        layout::cache_file(&erofs.file),
-    ] {
-        bytes += match fs::metadata(layout.artifact(&file)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            metadata if layout::is_cache_file(&file) => durable_files::allocated_bytes(&metadata?),
-            metadata => metadata?.len(),
-        };
-    }
-    Ok(bytes)
 }
 
 /// Packs a layer. Returns false if it is packed already. `wait` is the time to wait for its lock.
