@@ -56,8 +56,13 @@ bare() {
 }
 create() { bare "$1" "$2" --copy kept:/kept; }
 native() { bare "$1" "$2" --copy kept:/kept --native-root; }
+# The file of a sandbox's disk that was never cut, which is a plain ext4.
+disk_of() {
+    record=$(grep -l "^    \"name\": \"$1\"" "$MSB_HOME"/sandboxes/*/sandbox.json)
+    ls "$(dirname "$record")"/generations/*.data
+}
 edit() {
-    disk_of_it=$(ls "$MSB_HOME"/sandboxes/*/generations/*.data)
+    disk_of_it=$(disk_of "$1")
     debugfs -w -R "write kept upper/kept" "$disk_of_it" >/tmp/edit 2>&1
     sync "$disk_of_it"
 }
@@ -72,7 +77,7 @@ project() {
 staged() { bare "$1" "$2" -v /mnt/store/project:/work:staged; }
 # debugfs has no journal, so the disk is replaced as a whole.
 add() {
-    disk_of_it=$(ls "$MSB_HOME"/sandboxes/*/generations/*.data)
+    disk_of_it=$(disk_of "$1")
     cp -p --sparse=always "$disk_of_it" /mnt/store/new-disk
     debugfs -w -R "write kept staged/0/upper/added" /mnt/store/new-disk >/tmp/add 2>&1
     sync /mnt/store/new-disk
