@@ -246,5 +246,5 @@ fn needed(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<Tar
 /// Returns the files of the image's disk.
 fn image_files(launch_spec: &LaunchSpec) -> impl Iterator<Item = PathBuf> {
     let extents = launch_spec.image_extents.iter();
-    extents.flat_map(|extent| [extent.file.clone(), extent.tree.clone()])
+    extents.flat_map(|extent| [extent.file.clone(), image_store::tree::path(&extent.file)])
 }
