@@ -34,7 +34,11 @@ impl Scene {
     /// Starts a containerd, and imports the image.
     pub(crate) fn set() -> Result<Self> {
         let env = TestEnv::with_empty_home("fleet-ctr")?;
-        let shim = build::containerd_shim()?;
+        // One build makes both programs.
+        let shim = match settings::path(settings::MSB) {
+            Some(msb) => msb.with_file_name("containerd-shim-msb-v1"),
+            None => build::containerd_shim()?,
+        };
         let shims = shim.parent().context("a directory")?;
         let vmm = settings::vmm();
         let home = env.home().to_owned();
