@@ -13,6 +13,13 @@ use tempfile::TempDir;
 
 const PROOFS: [Verify; 3] = [Verify::Owner, Verify::TreeIfPresent, Verify::Tree];
 
+/// Makes a file that its writer also reads.
+fn made(path: &Path) -> File {
+    let mut options = File::options();
+    let made = options.read(true).write(true).create(true).truncate(true);
+    made.open(path).expect("made")
+}
+
 /// An artifact in a directory of its own.
 struct Stored {
     _directory: TempDir,
@@ -27,7 +34,7 @@ impl Stored {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("layer.erofs");
         fs::write(&path, &plain).expect("written");
-        let tree = File::create(tree_path(&path)).expect("made");
+        let tree = made(&tree_path(&path));
         let mut writer = TreeWriter::new(tree).expect("begun");
         writer.update(&plain).expect("written");
         let (_, content) = writer.finish().expect("finished");
@@ -40,7 +47,7 @@ impl Stored {
     }
 
     fn pack(&self) {
-        let packed = File::create(packed_path(&self.path)).expect("made");
+        let packed = made(&packed_path(&self.path));
         packed_file::pack(&self.plain[..], packed).expect("packed");
         fs::remove_file(&self.path).expect("removed");
     }
