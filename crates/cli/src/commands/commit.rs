@@ -17,9 +17,9 @@ use msb_terminal::output;
     the syntax of a Dockerfile. The options of msb create are not stored in the image.\n\n\
     If SOURCE_DATE_EPOCH is set, it is the creation time, and it replaces later modification times \
     of files, so that the same changes produce the same image.\n\n\
-    A running sandbox keeps running: its disk is frozen while msb takes its state, for at most 1 s, \
-    and writes by its programs wait until then. With --pause=false a running sandbox is refused. The \
-    image of a snapshot is a child of the sandbox's own image.\n\n",
+    A running sandbox keeps running: its disk is frozen while msb takes its state, for at most \
+    1 s, and writes by its programs wait until then. With --pause=false a running sandbox is \
+    refused. The image of a snapshot is a child of the sandbox's own image.\n\n",
     patterns_help!(),
     "Examples:\n  \
     msb commit work tools:1\n  \

@@ -139,8 +139,8 @@ impl Sandbox {
     /// Compares the sandbox with what it began with: its image, with the files that were copied and written
     /// before its first boot. The changes are what was added, changed and deleted since.
     ///
-    /// If it runs, its guest syncs the writable disk and keeps it frozen while the disk is cut, for at
-    /// most 1 s; processes that write to it wait meanwhile. The state of that moment is compared.
+    /// If it runs, its guest syncs the writable disk and keeps it frozen while the disk is cut, for
+    /// at most 1 s; processes that write to it wait meanwhile. The state of that moment is compared.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
