@@ -16,10 +16,10 @@ const PACK_CACHE_BYTES: u64 = 1 << 30;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Maintenance {
-    /// In the background, soon after a snapshot.
+    /// In the background: soon after a snapshot, a pull, a load or a start.
     #[default]
     Auto,
-    /// When a snapshot is verified, or merging is asked for.
+    /// When a snapshot is verified, or merging or packing is asked for.
     Off,
 }
 

@@ -116,7 +116,7 @@ impl Shared {
     }
 
     /// Returns a sandbox whose disk does not change. `can_freeze` is true if a running one may be
-    /// frozen while its disk is copied.
+    /// frozen while its disk is cut.
     pub async fn at_rest(
         &self,
         sandbox: &StoredSandbox,

@@ -74,7 +74,7 @@ pub fn open(layout: &Layout, erofs: &ErofsRecord) -> io::Result<ArtifactFile> {
 }
 
 impl StoredImage {
-    /// Opens the merged metadata, and the layers, whatever form they have. Their reader compares the content.
+    /// Opens the merged metadata, and the layers, whatever form they have. Reads of a plain form are not verified.
     ///
     /// # Errors
     /// If one of them cannot be opened.

@@ -238,7 +238,7 @@ export class Sandbox implements AsyncDisposable {
   /**
    * Compares the sandbox with what it began with: its image, with the files that were copied and written before its
    * first boot. A stopped sandbox cannot be started until the result is closed. The disk of a running one is frozen
-   * while it is copied, for at most 60 s.
+   * while it is cut, for at most 1 s.
    */
   async diff(options: DiffOptions = {}): Promise<Diff> {
     const snapshot = options.snapshot === undefined ? undefined : nameOf(options.snapshot);

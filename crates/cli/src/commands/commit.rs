@@ -17,9 +17,9 @@ use msb_terminal::output;
     the syntax of a Dockerfile. The options of msb create are not stored in the image.\n\n\
     If SOURCE_DATE_EPOCH is set, it is the creation time, and it replaces later modification times \
     of files, so that the same changes produce the same image.\n\n\
-    A running sandbox keeps running: its disk is frozen while msb copies it, for at most 60 s, and \
-    writes by its programs wait until then. With --pause=false a running sandbox is refused. The \
-    image of a snapshot is a child of the sandbox's own image.\n\n",
+    A running sandbox keeps running: its disk is frozen while msb takes its state, for at most \
+    1 s, and writes by its programs wait until then. With --pause=false a running sandbox is \
+    refused. The image of a snapshot is a child of the sandbox's own image.\n\n",
     patterns_help!(),
     "Examples:\n  \
     msb commit work tools:1\n  \
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
         allow_negative_numbers = true
     )]
     source_date_epoch: Option<i64>,
-    /// Freeze the disk of a running sandbox while it is copied; with false, refuse a running sandbox
+    /// Freeze the disk of a running sandbox while it is cut; with false, refuse a running sandbox
     #[arg(
         short,
         long,

@@ -108,7 +108,7 @@ impl AppliedChange {
 impl Sandbox {
     /// Puts the changes of the sandbox into a directory of the host. What the host has already counts
     /// as done, and no symlink below the directory is followed. The disk of a running sandbox is
-    /// frozen and copied, as by [`Sandbox::diff`].
+    /// frozen and cut, as by [`Sandbox::diff`].
     ///
     /// If a file of the host is neither what the sandbox began with nor what it has now, nothing is
     /// changed. A process that is killed leaves each file old or new; the next call does the rest. A file that

@@ -43,7 +43,7 @@ pub struct ApplyOptions {
     pub merges: bool,
     /// True if the changes that were applied are then discarded from the stopped sandbox.
     pub then_discard: bool,
-    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
+    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is cut.
     pub pause: bool,
 }
 

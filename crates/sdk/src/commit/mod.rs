@@ -48,7 +48,7 @@ pub struct Committed {
 impl Sandbox {
     /// Makes an image of the sandbox: a child of its image, or of the last image that was made of it,
     /// with one layer that has what changed since. If nothing changed since, and the options change
-    /// nothing, that image gets the name. The disk of a running sandbox is frozen and copied, as by
+    /// nothing, that image gets the name. The disk of a running sandbox is frozen and cut, as by
     /// [`Sandbox::diff`].
     ///
     /// ```no_run

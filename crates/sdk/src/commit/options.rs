@@ -31,7 +31,7 @@ pub struct CommitOptions {
     pub exclude: Vec<Text>,
     /// Patterns of the only paths whose changes are in the image; all paths if there are none.
     pub include: Vec<Text>,
-    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
+    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is cut.
     pub pause: bool,
     /// The name of a snapshot of the sandbox, which the image is made of instead of the sandbox as it
     /// is. The image is then a child of the sandbox's own image.

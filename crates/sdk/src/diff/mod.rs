@@ -88,8 +88,8 @@ impl Diff {
 
 impl Msb {
     /// Compares two sandboxes, snapshots or images, by their names: the changes that make the second of
-    /// the first. `SANDBOX@NAME` is a snapshot. The disk of a running sandbox is frozen and copied; if
-    /// both run, each is copied at its own moment.
+    /// the first. `SANDBOX@NAME` is a snapshot. The disk of a running sandbox is frozen and cut; if
+    /// both run, each is cut at its own moment.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
@@ -139,9 +139,8 @@ impl Sandbox {
     /// Compares the sandbox with what it began with: its image, with the files that were copied and written
     /// before its first boot. The changes are what was added, changed and deleted since.
     ///
-    /// If it runs, its guest syncs the writable disk and keeps it frozen while the disk is copied, for
-    /// at most 60 s; processes that write to it wait meanwhile. The copy is what is compared, and it
-    /// goes with the result.
+    /// If it runs, its guest syncs the writable disk and keeps it frozen while the disk is cut, for
+    /// at most 1 s; processes that write to it wait meanwhile. The state of that moment is compared.
     ///
     /// ```no_run
     /// use msb_sdk::DiffOptions;
@@ -157,9 +156,8 @@ impl Sandbox {
     /// # Errors
     /// [`PathNotFound`](ErrorKind::PathNotFound) if neither side has one of the paths. For a running
     /// sandbox [`SandboxRunning`](ErrorKind::SandboxRunning) without
-    /// [`DiffOptions::pause`], [`OutOfSpace`](ErrorKind::OutOfSpace) if the host has no room for the
-    /// copy, and [`Busy`](ErrorKind::Busy) if the guest did not keep the disk frozen until it was
-    /// copied.
+    /// [`DiffOptions::pause`], [`OutOfSpace`](ErrorKind::OutOfSpace) if the host's disk is full,
+    /// and [`Busy`](ErrorKind::Busy) if the guest did not keep the disk frozen until it was cut.
     pub fn diff(&self, options: DiffOptions) -> Operation<Diff> {
         // The thread that compares keeps the sandbox from starting.
         self.handle()

@@ -23,7 +23,7 @@ pub struct DiffOptions {
     pub exclude: Vec<Text>,
     /// Patterns of the only paths whose changes are listed; all paths if there are none.
     pub include: Vec<Text>,
-    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is copied.
+    /// False to refuse a running sandbox; true, the default, to freeze its disk while it is cut.
     pub pause: bool,
     /// The name of a snapshot of the sandbox, which is compared instead of the sandbox as it is. It is for
     /// [`Sandbox::diff`](crate::Sandbox::diff) alone.

@@ -20,7 +20,7 @@ export interface PatternOptions extends CallOptions {
 export interface ComparisonOptions extends PatternOptions {
   /** The paths that are compared, with everything below them; everything if there are none. */
   readonly paths?: readonly Text[] | undefined;
-  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
+  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is cut. */
   readonly pause?: boolean | undefined;
 }
 
@@ -139,7 +139,7 @@ export interface ApplyStagedOptions extends PatternOptions {
   readonly onChange?: ((change: PlannedChange) => boolean | readonly boolean[]) | undefined;
   /** True if the changes that were applied are discarded from the sandbox, which has to be stopped. */
   readonly thenDiscard?: boolean | undefined;
-  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
+  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is cut. */
   readonly pause?: boolean | undefined;
 }
 
@@ -273,7 +273,7 @@ export interface CommitOptions extends PatternOptions {
   readonly sourceDateEpoch?: number | undefined;
   /** The name of a snapshot, which the image is made of instead of the sandbox as it is. */
   readonly snapshot?: Name | undefined;
-  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is copied. */
+  /** False to refuse a running sandbox; true, the default, to freeze its disk while it is cut. */
   readonly pause?: boolean | undefined;
 }
 

@@ -26,8 +26,8 @@ mod staged;
     nor the current file of the sandbox is a conflict: msb lists all conflicts and applies \
     nothing. Content and permissions are compared; permissions that the sandbox did not change are \
     kept. No symlink below DIR is followed.\n\n\
-    The disk of a running sandbox is frozen while msb copies it, for at most 60 s; writes by its \
-    programs wait until then.\n\n\
+    The disk of a running sandbox is frozen while msb takes its state, for at most 1 s; writes by \
+    its programs wait until then.\n\n\
     Repositories of git (.git) are left out, unless a PATH or an --include leads into one. Changes \
     that make programs of this host run commands, such as .envrc, .vscode, .git/hooks or .bashrc, \
     are listed before anything is written. They are applied if you confirm at a terminal, or with \

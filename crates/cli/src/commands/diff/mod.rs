@@ -32,7 +32,7 @@ const PATCH_MAX_BYTES: usize = 256 << 20;
     unchanged, a change inside a directory does not change the directory, and the empty files and \
     directories that msb creates as mount points are left out.\n\n\
     msb reads the disks without starting a machine. The disk of a running sandbox is frozen while \
-    msb copies it, for at most 60 s; writes by its programs wait until then.\n\n\
+    msb takes its state, for at most 1 s; writes by its programs wait until then.\n\n\
     --patch prints changes to text files in the format of git diff, which git apply and patch -p1 \
     accept. On a terminal, control and invisible characters are escaped. A patch cannot express \
     owners, most mode bits, extended attributes, devices, empty directories, hard links and binary \

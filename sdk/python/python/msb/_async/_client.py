@@ -91,10 +91,10 @@ class AsyncMsb(AsyncScope):
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
         `async with`: until it is closed, stopped sandboxes cannot be started. The disk of a running sandbox is frozen
-        while it is copied; with `pause=False` a running sandbox is refused.
+        while it is cut; with `pause=False` a running sandbox is refused.
 
         Raises `NotFound` if neither a sandbox nor an image has a name, `PathNotFound` if neither side has one of the
-        paths, and `SandboxRunning`, `OutOfSpace` and `Busy` for a running sandbox that cannot be copied.
+        paths, and `SandboxRunning`, `OutOfSpace` and `Busy` for a running sandbox whose disk cannot be cut.
         """
         options: dict[str, object] = {
             "old": _names.side(old),

@@ -46,11 +46,11 @@ class AsyncSandboxChanges:
 
         `paths` limits the comparison to them and what is below them; symlinks are not followed. Use the result with
         `async with`: until it is closed, a stopped sandbox cannot be started. The disk of a running sandbox is frozen
-        while it is copied, for at most 60 seconds; with `pause=False` a running sandbox is refused.
+        while it is cut, for at most one second; with `pause=False` a running sandbox is refused.
 
         Raises `PathNotFound` if neither side has one of the paths. For a running sandbox it also raises
-        `SandboxRunning`, `OutOfSpace` if this host has no room for the copy, and `Busy` if the disk did not stay
-        frozen until it was copied.
+        `SandboxRunning`, `OutOfSpace` if this host's disk is full, and `Busy` if the disk did not stay frozen until it
+        was cut.
         """
         options: dict[str, object] = {
             "paths": _values.paths(paths),
