@@ -158,6 +158,7 @@ impl<S: Storage> Disk<S> {
         let mut data = self.head.data.clone();
         extend(&mut data, size_bytes)?;
         self.head.data = data.clone();
+        self.head.note_growth();
         self.view.set_file(self.head.slot, data);
         self.view.map.grow(blocks_of(size_bytes));
         self.view.size_bytes = size_bytes;

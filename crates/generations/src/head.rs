@@ -188,6 +188,11 @@ impl<F: StorageFile> Head<F> {
             .then(|| (names::data(self.data.id), &*self.data.file))
     }
 
+    /// Notes that the data file was made longer.
+    pub(crate) fn note_growth(&mut self) {
+        self.has_unsynced_data = true;
+    }
+
     /// Notes that the data file was synced after the last change of it.
     pub(crate) fn note_sync_of_data(&mut self) {
         self.has_unsynced_data = false;

@@ -33,7 +33,7 @@ impl<S: Storage> Disk<S> {
     }
 
     /// Gives a new disk its record without a sync, and closes it. After a power cut it may be absent or damaged until
-    /// a flush of it has succeeded.
+    /// a cut or a growth was flushed, which writes the record anew.
     ///
     /// # Errors
     /// If the record cannot be written.

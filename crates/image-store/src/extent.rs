@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use artifact_cache::UnitLocks;
-use artifact_file::{ArtifactFile, OpenError, Opening, Verify};
+use artifact_file::{ArtifactFile, OpenError, Opening, Verify, cache_path, packed_path, tree_path};
 use block_tree::Content;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,13 @@ impl DiskExtent {
             offset_bytes: 0,
             length_bytes: record.size_bytes,
         }
+    }
+
+    /// Returns the paths of the artifact's forms, of its cache file and of its tree. Some of them do not exist.
+    pub fn files(&self) -> [PathBuf; 4] {
+        let file = &self.file;
+        let [packed, cache, tree] = [packed_path(file), cache_path(file), tree_path(file)];
+        [file.clone(), packed, cache, tree]
     }
 
     /// Opens the artifact, so that each read of it is verified. The parts of a packed one that are read are kept in its

@@ -12,6 +12,7 @@ use fs_err as fs;
 use oci_image::Digest;
 
 use super::form::{Form, distinct};
+use super::kept::remove_file;
 use super::lock::{Lock, Mode};
 use super::pack::{PackError, pack_layer};
 use super::record::LayerRecord;
@@ -77,10 +78,11 @@ impl Store {
             return Ok(maintained);
         };
         let layers = self.used_layers()?;
+        // A full disk ends the packing, and this gives space back.
+        maintained.freed_cache_bytes = self.trim_caches(&layers, options.cache_limit_bytes)?;
         if let Some(pack_after) = options.pack_after {
             maintained.packed_layers = self.pack_unused(&layers, pack_after)?;
         }
-        maintained.freed_cache_bytes = self.trim_caches(&layers, options.cache_limit_bytes)?;
         Ok(maintained)
     }
 
@@ -155,13 +157,23 @@ impl Store {
             let erofs = &layer.layer.erofs;
             let path = self.layout.artifact(&erofs.file);
             let opening = Opening::new(&path, erofs.content()).verified(Verify::TreeIfPresent);
-            if bytes > 0
-                && let Ok(ArtifactFile::Cached(artifact)) = opening.open()
-            {
-                let trimmed = trim(&[&*artifact], bytes.saturating_sub(excess_bytes))?;
-                freed_bytes += trimmed.freed_bytes;
-                total_bytes = total_bytes.saturating_sub(trimmed.freed_bytes);
+            if bytes == 0 {
+                continue;
             }
+            let freed = match opening.open() {
+                Ok(ArtifactFile::Cached(artifact)) => {
+                    trim(&[&*artifact], bytes.saturating_sub(excess_bytes))?.freed_bytes
+                }
+                // A crash or a start at the same time has left it beside a plain artifact.
+                Ok(ArtifactFile::Plain(_) | ArtifactFile::Verified(_)) => {
+                    let file = layout::cache_file(&erofs.file);
+                    remove_file(&self.layout.artifact(&file))?;
+                    bytes
+                }
+                Ok(ArtifactFile::Packed(_)) | Err(_) => 0,
+            };
+            freed_bytes += freed;
+            total_bytes = total_bytes.saturating_sub(freed);
         }
         Ok(freed_bytes)
     }

@@ -59,7 +59,7 @@ pub(crate) fn limits_of_network(network: &Network) -> Limits {
     }
 }
 
-/// Returns the resource limits of the whole VMM process. `served_bytes` is the size of the longest disk
+/// Returns the resource limits of the whole VMM process. `served_bytes` is the length of the longest disk
 /// that it serves and that the guest writes.
 pub(crate) fn limits(launch_spec: &LaunchSpec, serves_shares: bool, served_bytes: u64) -> Limits {
     let machine = &launch_spec.machine;

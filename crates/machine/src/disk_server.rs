@@ -94,9 +94,11 @@ pub(crate) fn open(
 }
 
 impl OpenDisk {
-    /// Returns the size of the disk, in bytes: no file of it is longer.
-    pub(crate) fn size_bytes(&self) -> u64 {
-        self.disk.size_bytes()
+    /// Returns the size of the disk in whole blocks, in bytes: no file of it is longer.
+    pub(crate) fn length_bytes(&self) -> u64 {
+        self.disk
+            .size_bytes()
+            .next_multiple_of(generations::BLOCK_BYTES)
     }
 
     /// Returns the disk for a thread that cuts it, and the jail of that thread.

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use image_store::DiskExtent;
 use msb_jail::{
     Attempt, Calls, Jail, JailError, LayerStatus, Outcome, Report, Strictness, Target, attempt_all,
     renounce,
@@ -246,5 +247,6 @@ fn needed(jail: &str, files: &SandboxPaths, launch_spec: &LaunchSpec) -> Vec<Tar
 /// Returns the files of the image's disk.
 fn image_files(launch_spec: &LaunchSpec) -> impl Iterator<Item = PathBuf> {
     let extents = launch_spec.image_extents.iter();
-    extents.flat_map(|extent| [extent.file.clone(), image_store::tree::path(&extent.file)])
+    let files = extents.flat_map(DiskExtent::files);
+    files.filter(|file| file.exists())
 }

@@ -157,7 +157,7 @@ pub fn serve(
     open_files::raise_limit().map_err(io_error("raise the limit on open files"))?;
     let image = image_disk::open(&launch_spec)?;
     let disks = disk_server::open(&launch_spec.machine, &files)?;
-    let longest_bytes = disks.iter().map(OpenDisk::size_bytes).max().unwrap_or(0);
+    let longest_bytes = disks.iter().map(OpenDisk::length_bytes).max().unwrap_or(0);
     let limits = confinement::limits(&launch_spec, vmm.serves_shares(), longest_bytes);
     renounce(&limits, strictness)?;
     let network = network.map(|network| start_log(network, &files, strictness));

@@ -24,6 +24,9 @@ const TOLD: &str = "cd /dev/shm; cat rows; echo; cat counted; echo; cat written;
 const LOOK: &str = "import sqlite3, sys; database = sqlite3.connect(sys.argv[1]); \
     print(*database.execute('PRAGMA integrity_check').fetchone(), \
     *database.execute('SELECT count(*), max(number) FROM rows').fetchone())";
+/// The size of the disk, in bytes, above the other limits on the lengths of files. Its last block is not whole, but that of
+/// the disk's files is.
+const SIZE: &str = "1395864576";
 /// The times after which a client that takes a snapshot is killed.
 const KILLED_AFTER_MS: [u64; 6] = [5, 20, 60, 120, 200, 400];
 
@@ -34,7 +37,7 @@ pub(super) fn whole(env: &TestEnv) -> Result<()> {
         // A start without an answer leaves its sandbox.
         let _ = remove(env, NAME);
         let own = ["-d", "--name", NAME, "--network", "none"];
-        let options = [&own[..], &["--upper-size", "256M"]].concat();
+        let options = [&own[..], &["--upper-size", SIZE]].concat();
         env.run_command(&options, &["python3", "-c", WRITER])
     };
     expect_code(&env.retried(start, &[])?, 0)?;
