@@ -102,7 +102,7 @@ fn inherited(word: Option<OsString>) -> Option<OwnedFd> {
 
 /// Sets up the container around this process, its first one.
 fn first(control: &UnixStream, own_mounts: OwnedFd, find: Find) -> Refused {
-    let made = || -> Result<Found, Refused> {
+    let made = move || -> Result<Found, Refused> {
         let parts = control::receive_parts(control)?;
         let plan = plan(parts.first())?;
         let root = RootSource::from_parts(parts.get(1..).unwrap_or_default())?;
@@ -111,6 +111,8 @@ fn first(control: &UnixStream, own_mounts: OwnedFd, find: Find) -> Refused {
             root: &root,
             own_mounts: own_mounts.as_fd(),
         })?;
+        // Nothing outside of the root is open while paths of the plan are looked up.
+        drop(own_mounts);
         ready(
             control,
             &plan.process,

@@ -1,13 +1,12 @@
 //! The rights of a process of a container, which are taken before it becomes its program.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use container_plan::{Capabilities, Process, SeccompFilter, UNLIMITED};
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
-use rustix::process::{Gid, Rlimit, Uid, chdir, setrlimit, umask};
+use rustix::process::{Gid, Rlimit, Uid, fchdir, setrlimit, umask};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
     configure_capability_in_ambient_set, remove_capability_from_bounding_set, set_capabilities,
@@ -16,6 +15,7 @@ use rustix::thread::{
 
 use crate::error::step;
 use crate::limits::resource;
+use crate::point::mount_point;
 use crate::{ContainerError, seccomp};
 
 /// The mask for the modes of new files if the plan has none.
@@ -73,18 +73,16 @@ fn limit(process: &Process) -> Result<(), ContainerError> {
     Ok(())
 }
 
-/// Enters the working directory, and makes it if it does not exist. A working directory outside of the root would be
-/// named relative to it.
+/// Enters the working directory, and makes it if it does not exist. The image names it: links of `/proc` to files that
+/// this process or another one has open, which can lie outside of the root, are not followed.
 fn work_in(directory: &str) -> Result<(), ContainerError> {
-    let path = Path::new(directory);
-    let action = || format!("use {directory:?} as working directory");
-    match chdir(path) {
-        Err(Errno::NOENT) => {
-            fs::create_dir_all(path).map_err(step(action()))?;
-            chdir(path).map_err(step(action()))
-        }
-        outcome => outcome.map_err(step(action())),
-    }
+    let entered = || -> io::Result<()> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = open("/", flags, Mode::empty())?;
+        let found = mount_point(&root, Path::new(directory))?;
+        Ok(fchdir(&found)?)
+    };
+    entered().map_err(step(format!("use {directory:?} as working directory")))
 }
 
 /// Takes the user, the groups and the capabilities. The bounding set goes first, because its change needs a capability.

@@ -175,8 +175,9 @@ pub(crate) fn pack_layer(
     stamp::put_new(layout, &name, &erofs.blake3);
     let packed = Some(record);
     replace_record(layout, session, &LayerFile { packed, ..known })?;
-    remove_file(&plain)?;
+    // The stamp first: the next call goes on as long as the plain form exists.
     remove_file(&layout.stamp(&erofs.file))?;
+    remove_file(&plain)?;
     durable_files::sync_directory(&layout.artifacts())?;
     Ok(true)
 }

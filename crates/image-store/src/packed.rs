@@ -73,8 +73,9 @@ pub(crate) fn remove_files(layout: &Layout, erofs: &ErofsRecord) -> io::Result<(
     ] {
         let path = layout.artifact(&file);
         if fs::exists(&path)? {
-            remove_file(&path)?;
+            // The next call finds the file as long as it exists.
             remove_file(&layout.stamp(&file))?;
+            remove_file(&path)?;
             is_any = true;
         }
     }

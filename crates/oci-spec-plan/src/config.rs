@@ -47,8 +47,10 @@ fn plan_linux(mut linux: Fields, pod: &Pod, plan: &mut SpecPlan) -> Result<(), S
     }
     let resources = linux.object("resources")?.unwrap_or_default();
     container.cgroup = resources::plan(resources, &mut plan.notes)?;
-    if container.cgroup.device_rules.is_empty() {
-        container.cgroup.device_rules.push(device::deny_all());
+    // As with runc, devices are denied unless a rule allows them.
+    let rules = &mut container.cgroup.device_rules;
+    if !rules.first().is_some_and(device::is_of_all) {
+        rules.insert(0, device::deny_all());
     }
     if let Some(sysctls) = linux.object("sysctl")? {
         container.sysctls = sysctl::plan(sysctls)?;

@@ -55,6 +55,15 @@ pub(crate) fn deny_all() -> DeviceRule {
     }
 }
 
+/// Returns true if a rule is about all access to all devices.
+pub(crate) fn is_of_all(rule: &DeviceRule) -> bool {
+    rule.kind() == DeviceKind::Any
+        && (rule.major, rule.minor) == (None, None)
+        && ALL_ACCESS
+            .chars()
+            .all(|access| rule.access.contains(access))
+}
+
 /// Plans a rule for the access to devices.
 pub(crate) fn rule(mut fields: Fields) -> Result<DeviceRule, Refusal> {
     let is_allowed = fields.flag("allow")?;

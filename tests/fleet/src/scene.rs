@@ -1,11 +1,14 @@
 //! A containerd whose containers run in machines.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use fs_err as fs;
 use test_fixtures::{Containerd, build, images};
 use test_support::{TestEnv, describe, settings};
@@ -24,8 +27,8 @@ pub(crate) struct Scene {
     containerd: Containerd,
     image: String,
     home: PathBuf,
-    /// The sockets of other shims.
-    sockets_before: usize,
+    /// The sockets that other shims have left.
+    sockets_before: BTreeSet<OsString>,
     /// The home, the working directory, and the slot for guests.
     env: TestEnv,
 }
@@ -48,7 +51,7 @@ impl Scene {
             ("MSB_PROGRAM", env.program.as_os_str()),
             ("MSB_VMM", vmm.as_ref()),
         ];
-        let sockets_before = entries(Path::new(SOCKETS));
+        let sockets_before = sockets();
         let containerd = Containerd::start("ctr", shims, &variables)?;
         let image = containerd.import(&images::bare()?, IMAGE)?;
         Ok(Self {
@@ -114,12 +117,23 @@ impl Scene {
         })
     }
 
-    /// Follows the events of containerd, in a file.
+    /// Follows the events of containerd, in a file, from this moment on.
     pub(crate) fn follow_events(&self) -> Result<(Child, PathBuf)> {
         let file = self.env.work.join("events");
         let mut command = self.ctr(&["events"]);
         let follower = command.stdout(fs::File::create(&file)?.into_parts().0);
-        Ok((follower.spawn()?, file))
+        let follower = follower.spawn()?;
+        let mut number = 0;
+        eventually("events are followed", || {
+            number += 1;
+            let label = format!("fleet={number}");
+            let labelled = self
+                .ctr(&["images", "label", &self.image, &label])
+                .output()?;
+            ensure!(labelled.status.success(), "{}", describe(&labelled));
+            Ok(fs::metadata(&file)?.len() > 0)
+        })?;
+        Ok((follower, file))
     }
 
     /// Returns the process ID of the shim of a container.
@@ -138,7 +152,7 @@ impl Scene {
                 && processes(&["containerd-shim-msb-v1", "-namespace", "fleet"])?.is_empty()
                 && self.containerd.mounts()?.is_empty()
                 && entries(&self.home.join("sandboxes")) == 0
-                && entries(Path::new(SOCKETS)) == self.sockets_before)
+                && sockets().is_subset(&self.sockets_before))
         })
     }
 }
@@ -171,6 +185,16 @@ fn processes(words: &[&str]) -> Result<Vec<u32>> {
         }
     }
     Ok(found)
+}
+
+/// Returns the names of the sockets at which nobody listens: those that shims have left.
+fn sockets() -> BTreeSet<OsString> {
+    let entries = fs::read_dir(SOCKETS).into_iter().flatten().flatten();
+    let is_left = |path: &Path| {
+        UnixStream::connect(path).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+    };
+    let left = entries.filter(|entry| is_left(&entry.path()));
+    left.map(|entry| entry.file_name()).collect()
 }
 
 /// Returns the number of entries of a directory; 0 if it does not exist.

@@ -24,9 +24,17 @@ impl Containers {
         let containers = self.clone();
         let id = id.to_owned();
         finish(async move {
-            containers.remove(container).await?;
-            // Another call may have been faster.
-            if containers.table().remove(&id).is_some() {
+            containers.remove(Arc::clone(&container)).await?;
+            let mut table = containers.table();
+            // Another call may have been faster, and a new container can have the name by now.
+            let is_present = matches!(
+                table.get(&id), Some(Some(present)) if Arc::ptr_eq(present, &container)
+            );
+            if is_present {
+                table.remove(&id);
+            }
+            drop(table);
+            if is_present {
                 containers.tell(&id, Event::Deleted(ContainerDeleted {}));
             }
             Ok(())

@@ -7,8 +7,9 @@ use tokio::time::{Instant, sleep};
 use super::container::Container;
 use super::{Containers, finish, refused};
 
-/// The time for all processes to be frozen. One that waits for a disk is frozen once it has its answer.
-const FREEZE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The time for all processes to be frozen. One that waits for a disk is frozen once it has its answer. Callers wait for
+/// the call twice as long.
+const FREEZE_TIMEOUT: Duration = Duration::from_secs(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 impl Containers {

@@ -14,6 +14,16 @@ pub(super) fn failed(container_id: &str) -> impl Fn(Status) -> PodError {
     }
 }
 
+/// Returns the error of a signal to a container, which can have ended.
+pub(super) fn not_signalled(container_id: &str) -> impl Fn(Status) -> PodError {
+    let failed = failed(container_id);
+    let ended = format!("a process of container {container_id:?}");
+    move |status| match status.code() {
+        Code::FailedPrecondition => PodError::NotFound(ended.clone()),
+        _ => failed(status),
+    }
+}
+
 /// Returns the error of a call on a further process, which can have ended.
 pub(super) fn lost(process: &ProcessName) -> impl Fn(ClientError) -> PodError {
     move |error| match error {

@@ -145,7 +145,8 @@ impl Pod for SandboxPod {
         };
         let mut containers = self.machine()?.client.containers();
         let signalled = containers.signal(request).await;
-        signalled.map_err(failed(&process.container_id)).map(drop)
+        let failed = call::not_signalled(&process.container_id);
+        signalled.map_err(failed).map(drop)
     }
 
     async fn resize(&self, process: &ProcessName, size: TerminalSize) -> Result<(), PodError> {

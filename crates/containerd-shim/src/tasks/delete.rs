@@ -49,10 +49,12 @@ impl<P: Pod> Tasks<P> {
         process.finish(KILLED, self.pid());
         process.copies.drain().await;
         let removed = self.machine.remove(id).await;
-        removed.map_err(TaskError::pod("delete", &process.name))?;
         let pid = self.pid();
         if self.registry.is_first(id) {
+            // Nothing of the container outlives its machine, whatever the guest answered.
             self.machine.shut_down().await;
+        } else {
+            removed.map_err(TaskError::pod("delete", &process.name))?;
         }
         let end = process.ended().await?;
         let event = TaskDelete {

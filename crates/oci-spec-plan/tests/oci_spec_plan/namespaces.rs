@@ -131,6 +131,12 @@ fn without_rules_no_further_device_is_allowed() {
         (rules[0].is_allowed, rules[0].major, rules[0].minor),
         (true, None, None)
     );
+    let fuse = r#"[{"allow": true, "type": "c", "major": 10, "minor": 229, "access": "rwm"}]"#;
+    let rules = container("/linux/resources/devices", fuse)
+        .cgroup
+        .device_rules;
+    assert_eq!(rules.len(), 2, "others are denied");
+    assert!(!rules[0].is_allowed && rules[1].is_allowed);
     let other = r#"[{"allow": true, "type": "x"}]"#;
     let refusal = refusal("/linux/resources/devices", other);
     assert_eq!(refusal.path, "linux.resources.devices[0].type");

@@ -228,6 +228,22 @@ async fn refused(client: &mut Client) -> Result<()> {
     ensure!(create(client, &unknown, "/").await.is_err());
     let gone = delete(client, "unknown").await;
     ensure!(gone.is_err(), "what was not made can be deleted");
+    outside(client).await
+}
+
+/// Checks that no working directory leads out of the root by a descriptor of the process that sets the container up.
+async fn outside(client: &mut Client) -> Result<()> {
+    for number in 3..64 {
+        for cwd in [
+            format!("/proc/self/fd/{number}"),
+            format!("/proc/self/fd/{number}/made"),
+        ] {
+            let mut outside = plan("outside", "true");
+            outside.process.uid = 0;
+            outside.process.cwd.clone_from(&cwd);
+            ensure!(create(client, &outside, "/").await.is_err(), "{cwd}");
+        }
+    }
     Ok(())
 }
 
