@@ -250,10 +250,10 @@ async fn several_rollbacks(msb: &Msb, env: &TestEnv) -> Result<()> {
         let rolling = sandbox.rollback(Some(SNAPSHOT));
         let _ = timeout(Duration::from_millis(point), rolling).await;
     }
-    // Another client sees a sandbox that answers, too.
+    sandbox.shell("true").await?.check()?;
+    // Another client, which does not wait for the calls of this one, sees a sandbox that answers, too.
     let other = client(env)?.sandboxes().get(NAME).await?;
     other.shell("true").await?.check()?;
-    sandbox.shell("true").await?.check()?;
     sandbox.remove(Force::Yes).await?;
     Ok(())
 }
