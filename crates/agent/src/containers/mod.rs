@@ -91,7 +91,7 @@ impl Containers {
 
     /// Tells all watchers. Nothing is awaited between a change and the report of it.
     fn tell(&self, id: &str, event: Event) {
-        // It fails if nobody watches.
+        // Sending fails if there is no watcher, and then nothing is lost.
         let _ = self.0.events.send(ContainerEvent {
             container_id: id.to_owned(),
             event: Some(event),

@@ -14,7 +14,7 @@ use super::streams::Output;
 /// command left running may hold its streams open indefinitely.
 const SILENCE_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Sends a command's output until nobody can write more, or the command has ended and nothing more comes.
+/// Sends a command's output until its stream is closed, or until the command has ended and no more output comes.
 ///
 /// Everything that the command itself wrote is sent: it is there at its end, and the last read comes after the
 /// pause. Time alone would not tell, because a machine that its host has stopped for a while finds the pause over
@@ -43,7 +43,7 @@ pub(super) async fn read(
 
 /// Waits for the command's end, and for the pause after it.
 async fn silence(mut has_ended: watch::Receiver<bool>) {
-    // Without a sender nobody listens to the output any more.
+    // The sender is dropped when the host has disconnected, and then the output has no reader.
     let _ = has_ended.wait_for(|has_ended| *has_ended).await;
     sleep(SILENCE_TIMEOUT).await;
 }

@@ -8,7 +8,7 @@ use msb_agent_protocol::{Client, FrozenDisk, Status};
 use tokio::time::{sleep, timeout};
 
 use super::Supervisor;
-use crate::disk_cut::CutDiskError;
+use crate::disk_cut::{CutDiskError, DiskOrders};
 use crate::log::log_line;
 
 /// The time after which the agent thaws the filesystem by itself. A cut takes less than a millisecond
@@ -23,14 +23,16 @@ const SILENCE_LIMIT: Duration = Duration::from_secs(10);
 const THAW_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl Supervisor {
+    /// Returns the thread that cuts the writable disk.
+    pub(super) fn cuts(&self) -> Result<&DiskOrders, Status> {
+        let missing = || Status::failed_precondition("the machine has no writable disk");
+        self.cuts.as_ref().ok_or_else(missing)
+    }
+
     /// Cuts the disk, while the guest has its filesystem frozen if it can do so. The state in the reply
     /// is durable.
     pub(super) async fn cut(&self, request: CutDiskRequest) -> Result<CutDiskReply, Status> {
-        let Some(cuts) = &self.cuts else {
-            return Err(Status::failed_precondition(
-                "the writable disk is a raw file",
-            ));
-        };
+        let cuts = self.cuts()?;
         if self.is_ending.load(Ordering::Relaxed) {
             return Err(Status::unavailable("the sandbox is shutting down"));
         }

@@ -14,11 +14,7 @@ impl Supervisor {
         &self,
         request: &ReplaceMergedRequest,
     ) -> Result<(), Status> {
-        let Some(orders) = &self.cuts else {
-            return Err(Status::failed_precondition(
-                "the writable disk is a raw file",
-            ));
-        };
+        let orders = self.cuts()?;
         let from = request.merged.iter().map(|id| generation(id));
         let merged = Merged {
             from: from.collect::<Result<_, _>>()?,

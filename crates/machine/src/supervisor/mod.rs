@@ -67,7 +67,7 @@ pub(crate) struct Watched {
     pub(crate) disks: Vec<WatchedDisk>,
     /// The log of the guest's console; `None` if there is no machine.
     pub(crate) console: Option<File>,
-    /// The thread that cuts the writable disk; `None` if that is a raw file.
+    /// The thread that cuts the writable disk; `None` if there is no such disk.
     pub(crate) cuts: Option<DiskOrders>,
     /// The connections with the processes of shares that have rules.
     pub(crate) shares: Vec<ShareConnection>,
@@ -181,7 +181,7 @@ pub(super) struct Supervisor {
     awaited_owner: Arc<Mutex<Option<Owner>>>,
     stop_signal: StopSignal,
     disks: Disks,
-    /// The thread that cuts the writable disk; `None` if that is a raw file.
+    /// The thread that cuts the writable disk; `None` if there is no such disk.
     cuts: Option<DiskOrders>,
     pause: Pause,
     clock: Clock,

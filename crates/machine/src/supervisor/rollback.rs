@@ -152,11 +152,7 @@ impl Supervisor {
         start: RollBackStart,
         inputs: Streaming<RollBackInput>,
     ) -> Result<Events, Status> {
-        let Some(cuts) = self.cuts.clone() else {
-            return Err(Status::failed_precondition(
-                "the writable disk is a raw file",
-            ));
-        };
+        let cuts = self.cuts()?.clone();
         if self.is_ending.load(Ordering::Relaxed) {
             return Err(Status::unavailable("the sandbox is shutting down"));
         }

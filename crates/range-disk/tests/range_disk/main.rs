@@ -1,4 +1,4 @@
-//! A disk of ranges reads as the flat bytes that it stands for.
+//! A disk made of ranges gives the same bytes as the ranges put together.
 
 mod model;
 mod refusals;

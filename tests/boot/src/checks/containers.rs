@@ -37,7 +37,7 @@ const FIRST: &str = "set -e; test $$ = 1; test \"$(cat /proc/sys/kernel/hostname
     grep -qx 'NoNewPrivs:.1' /proc/self/status && grep -qx 'Seccomp:.2' /proc/self/status || exit 26; \
     grep -qx 'CapEff:.0000000000000000' /proc/self/status || exit 27; \
     grep -qx 'CapBnd:.0000000000000401' /proc/self/status || exit 28; \
-    test ! -e /run/msb/upper || exit 29; echo ready; read line; echo \"got $line\"; echo bad >&2; exit 7";
+    grep -q ' /run/msb' /proc/self/mountinfo && exit 29; echo ready; read line; echo \"got $line\"; echo bad >&2; exit 7";
 /// Prints the number of mounts, groups and processes of containers that the agent sees.
 const LEFT: &str = "grep -c ' /run/msb/\\(containers\\|memory-\\)' /proc/self/mountinfo; \
     ls -d /sys/fs/cgroup/sandbox/container-* 2>/dev/null | wc -l; \
@@ -166,7 +166,7 @@ async fn terminal(client: &mut Client) -> Result<()> {
     });
     let mut plan = plan(
         "tty",
-        "tty; stty size; test -c /dev/console && read line; exit 4",
+        "tty; stty size; test -c /dev/console || exit 5; read line; exit 4",
     );
     plan.process.terminal = size;
     create(client, &plan, "/").await?;
@@ -397,7 +397,8 @@ async fn machine(client: &mut Client, script: &str) -> Result<String> {
         ..Exec::default()
     };
     let mut command = client.exec(exec).await?;
-    let (said, _) = to_end(&mut command).await?;
+    let (said, code) = to_end(&mut command).await?;
+    ensure!(code == 0, "{script} gave {code}: {said:?}");
     Ok(said)
 }
 
